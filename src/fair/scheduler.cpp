@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "fair/scheduler.h"
+
+#include <utility>
+
+namespace fairground::fair {
+
+Scheduler::Scheduler(DomainTree tree, const CpuMask &online, const Features &feature_set, const Tunables &values)
+    : features(feature_set), tunables(values), domains(std::move(tree)), rqs(domains.cpus.size()), active(online),
+      random(domains.cpus.size()) {
+    for (std::size_t i = 0; i < rqs.size(); i++) {
+        Rq &rq = rqs[i];
+        rq.cpu = CpuId{static_cast<s64>(i)};
+        rq.cfs.rq = &rq;
+        rq.sd = domains.cpus[i];
+        rq.avg_idle = 2 * tunables.migration_cost; // LB-13
+        rq.max_idle_balance_cost = tunables.migration_cost;
+    }
+}
+
+} // namespace fairground::fair

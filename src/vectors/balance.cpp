@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "vectors/vectors.h"
+
+namespace fairground::vectors {
+
+namespace {
+
+bool recognises(const Json &first) { return first.contains("topology") && first.contains("call"); }
+
+void run(const Json &, LineReader &rest, Report &report) {
+    std::string line;
+    do
+        report.waiting();
+    while (rest.next(line));
+}
+
+} // namespace
+
+const Family balance_family = {"balance", recognises, run};
+
+} // namespace fairground::vectors
