@@ -97,6 +97,9 @@ struct Task {
 
     TaskGroup *group = nullptr; // null: root group
 
+    u32 uclamp_min = 0; // sched_util_min and _max, of 1024; read by asymmetric placement only (WAKE-140)
+    u32 uclamp_max = 1024;
+
     // rq.cfs_tasks, the list that load balancing scans from its tail (EEVDF-72).
     Task *list_prev = nullptr;
     Task *list_next = nullptr;
