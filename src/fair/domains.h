@@ -148,6 +148,7 @@ struct DomainTree {
     int max_numa_distance = 0;             // of the firmware's values
     NumaTopology numa_topology = NumaTopology::direct;
     int node_reclaim_distance = 30;
+    std::vector<std::vector<int>> node_distance; // by NodeId, as the scheduler uses it (TOPO-17); empty: one node
 
     std::vector<std::string> notes; // what a kernel would have logged, e.g. an insane span
 };

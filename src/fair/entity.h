@@ -11,11 +11,13 @@
 #include "fair/sched_avg.h"
 
 #include <array>
+#include <vector>
 
 namespace fairground::fair {
 
 struct CfsRq;
 struct Entity;
+struct SchedCacheGroup; // cache_aware.h
 struct Task;
 struct TaskGroup;
 
@@ -70,7 +72,13 @@ enum class OnRq : u8 { no = 0, queued = 1, migrating = 2 };
 // What kind of sleep a blocking task enters; only `special` matters to the fair class (EEVDF-78).
 enum class TaskState : u8 { running, sleeping, special, dead };
 
-// Fault statistics and cache-aware state come with their rules; a task without them behaves as "none".
+// NUMA faults shared by the tasks that access the same memory (numa-balancing.md). `faults` by NodeId.
+struct NumaGroup {
+    std::vector<u64> faults;
+    u64 total_faults = 0;
+    u32 active_nodes = 0;
+};
+
 struct Task {
     TaskId id;
     Entity se;
@@ -81,6 +89,7 @@ struct Task {
     bool on_cpu = false; // it is some CPU's current task
     TaskState state = TaskState::sleeping;
     bool kthread = false;
+    bool per_cpu_kthread = false; // kthread_is_per_cpu(): bound to its CPU for life (LB-71)
     bool exiting = false;
     bool migration_disabled = false;
     bool in_iowait = false;
@@ -105,7 +114,15 @@ struct Task {
     Task *list_next = nullptr;
 
     NodeId numa_preferred_nid;
+    NumaGroup *numa_group = nullptr;
+    std::vector<u64> numa_faults; // by NodeId, private and shared together; empty: no statistics
+    u64 total_numa_faults = 0;
+
+    // Cache-aware scheduling (LB-91).
+    SchedCacheGroup *cache_group = nullptr; // null: kernel thread
+    u32 nr_threads = 1;                     // of its process
     int preferred_llc = -1;
+    bool pref_llc_queued = false; // queued on its preferred LLC
 };
 
 } // namespace fairground::fair

@@ -57,6 +57,15 @@ struct Tunables {
     bool lazy_preempt = true;           // PREEMPT_LAZY: EEVDF-100
     bool group_scheduling = true;       // CONFIG_FAIR_GROUP_SCHED: task_h_load scales by the queue (PELT-81)
     bool preemptible = true;            // PREEMPTION: a newly-idle pass detaches one task (LB-70)
+    bool numa_balancing = true;         // kernel.numa_balancing; tasks without fault statistics do not notice
+
+    // Cache-aware scheduling (LB-91); acts only on machines with several LLCs.
+    bool sched_cache = true;
+    u32 llc_aggr_tolerance = 1;
+    u32 llc_epoch_period = 0; // jiffies; 0: HZ / 100
+    u32 llc_epoch_affinity_timeout = 5;
+    u32 llc_imb_pct = 20;
+    u32 llc_overaggr_pct = 50;
 
     [[nodiscard]] u64 tick_nsec() const { return (ns_per_s + hz / 2) / hz; } // EEVDF-9
 };

@@ -41,6 +41,7 @@ struct GroupStats {
     u64 misfit_task_load = 0;
     u32 nr_numa_running = 0;
     u32 nr_preferred_running = 0;
+    u32 nr_pref_dst_llc = 0; // queued tasks that prefer the destination's LLC (LB-101)
 };
 
 // WAKE-162, -163, LB-49. `pct` is the imbalance_pct of the domain.

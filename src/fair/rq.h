@@ -58,7 +58,8 @@ struct CfsRq {
     CfsRq *leaf_prev = nullptr;
     CfsRq *leaf_next = nullptr;
 
-    // Bandwidth: only the PELT clock marks exist so far (PELT-45, -46).
+    // Bandwidth: only the PELT clock marks (PELT-45, -46) and what balancing asks for (LB-71) exist so far.
+    u32 throttle_count = 0; // throttled groups on the way from this queue to the root
     u64 throttled_clock_pelt = 0;
     u64 throttled_clock_pelt_time = 0;
     bool pelt_clock_stopped = false;
@@ -112,6 +113,7 @@ struct Rq {
     u64 arch_capacity = 1024;
     u64 cpu_capacity = 1024; // capacity_of(): as last refreshed by balancing (TOPO-44)
     u64 misfit_task_load = 0;
+    s32 asym_priority = 0; // arch_asym_cpu_priority; -cpu unless the machine says otherwise (TOPO-42)
     u32 nr_numa_running = 0;
     u32 nr_preferred_running = 0;
     u32 nr_pref_llc_running = 0;
@@ -127,11 +129,18 @@ struct Rq {
     bool idle_balance = false;
     bool active_balance = false;
     CpuId push_cpu;
+    bool push_llc = false; // the push was queued for a preferred LLC (LB-104)
     u8 nohz_flags = 0;
+    u8 nohz_idle_balance = 0; // flags a kick handed to the softirq (LB-31)
     bool nohz_tick_stopped = false;
     bool in_nohz_mask = false;
     bool has_blocked_load = false;
     u64 last_blocked_load_update_tick = 0;
+
+    // Cache-aware scheduling: run time of this epoch (LB-92).
+    u64 cpu_runtime = 0;
+    u64 cpu_epoch = 0;
+    u64 cpu_epoch_next = 0; // jiffies
 
     // hrtick (EEVDF-110..113); expiry in ns while queued.
     bool hrtick_queued = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fair/scheduler.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace fairground::fair {
@@ -12,10 +13,14 @@ Scheduler::Scheduler(DomainTree tree, const CpuMask &online, const Features &fea
         Rq &rq = rqs[i];
         rq.cpu = CpuId{static_cast<s64>(i)};
         rq.cfs.rq = &rq;
+        rq.asym_priority = -static_cast<s32>(i);
         rq.sd = domains.cpus[i];
         rq.avg_idle = 2 * tunables.migration_cost; // LB-13
         rq.max_idle_balance_cost = tunables.migration_cost;
+        smt_num_threads = std::max(smt_num_threads, rq.sd.smt.weight());
     }
+    nohz.housekeeping = online;
+    max_load_balance_interval = u64{tunables.hz} * static_cast<u64>(online.weight()) / 10; // LB-9
 }
 
 } // namespace fairground::fair

@@ -40,6 +40,9 @@ struct Effect {
     u64 time = 0;
 };
 
+struct Scheduler;
+struct BalanceTrace; // balance_trace.h
+
 // Global NOHZ state (LB-24).
 struct Nohz {
     CpuMask idle_cpus;
@@ -47,6 +50,15 @@ struct Nohz {
     bool needs_update = false;
     u64 next_balance = 0; // jiffies
     u64 next_blocked = 0;
+    CpuMask housekeeping; // CPUs that may balance for others (HK_TYPE_KERNEL_NOISE); all unless the driver says less
+};
+
+// Wall time during newly-idle balancing (LB-15): the passes take time that only the driver's machine knows.
+struct BalanceClock {
+    // sched_clock() of `cpu` where the kernel reads it: once before the walk over the domains (`passed` null) and
+    // once after each pass (`passed`: its domain). Must not go back. Null: s.now plus 1 us for each pass.
+    u64 (*read)(void *context, const Scheduler &s, CpuId cpu, const Domain *passed) = nullptr;
+    void *context = nullptr;
 };
 
 // Root domain marks (LB-23).
@@ -70,12 +82,16 @@ struct Scheduler {
     RootDomain root;
     Nohz nohz;
     std::vector<RandomStream> random; // per CPU (LB-19)
+    BalanceClock balance_clock;
+    u64 max_load_balance_interval = 0; // jiffies; HZ * online CPUs / 10 (LB-9)
+    int smt_num_threads = 1;           // cpu_smt_num_threads: threads of the widest core
 
     Time now = 0; // sched_clock() of every CPU
     u64 jiffies = 0;
 
     std::vector<Effect> effects;
-    DecisionLog *decisions = nullptr; // null: nobody listens
+    DecisionLog *decisions = nullptr;      // null: nobody listens
+    BalanceTrace *balance_trace = nullptr; // records what each balance pass saw; null: nobody listens
 
     Rq &rq(CpuId cpu) { return rqs[static_cast<u32>(cpu.value)]; }
     [[nodiscard]] const Rq &rq(CpuId cpu) const { return rqs[static_cast<u32>(cpu.value)]; }
