@@ -17,14 +17,22 @@ namespace fairground::fair {
 void resched_curr(Scheduler &s, Rq &rq); // EEVDF-100
 void resched_curr_lazy(Scheduler &s, Rq &rq);
 
-// The scheduling step of one CPU (EEVDF-90). `block`: the running task goes to sleep in `state` first, unless it
-// is null. Both resched flags are clear afterwards. Returns the task that runs next: null with
-// rq.current_class idle (idle thread) or higher (the stopper, when rq.stopper_queued).
+// The scheduling step of one CPU (EEVDF-90). `state` other than running: the running task goes to sleep in that
+// state first; dead: it never comes back and its load leaves with it. Both resched flags are clear afterwards.
+// Returns the task that runs next: null with rq.current_class idle (idle thread) or higher (the stopper, when
+// rq.stopper_queued).
+//
+// A driver in which wake-ups can come between the decision to sleep and schedule() sets p.state itself at the
+// former point, as set_current_state() does, and passes p.state here: a wake-up in between makes it running
+// again and the task does not block.
 Task *schedule(Scheduler &s, CpuId cpu, TaskState state = TaskState::running);
 
 // Regular tick: class tick and the balance trigger (EEVDF-103, LB-6). s.jiffies is already the new value.
 void sched_tick(Scheduler &s, CpuId cpu);
-void hrtick(Scheduler &s, CpuId cpu); // EEVDF-113
+// The timer of an hrtick effect expired (EEVDF-113). After an hrtick_cancel or a later hrtick effect of the same
+// CPU the earlier timer must not fire.
+void hrtick(Scheduler &s, CpuId cpu);
+void hrtick_start(Scheduler &s, Rq &rq, u64 delay); // EEVDF-110, -111; delay in ns
 
 // The stopper thread of a CPU: queue marks it runnable and requests a resched; the driver calls schedule(), runs
 // the stopper's work, then done, then schedule() again.
@@ -43,7 +51,7 @@ struct Wake {
     CpuId cpu;             // where to
     bool migrated = false; // WF_MIGRATED, remembered for the wake list
     bool first = false;    // queued: the list was empty, so the CPU must be notified (WAKE-28, -29)
-    Placement placement;
+    Placement placement;   // what the class was asked; empty if it was not
 };
 Wake try_to_wake_up(Scheduler &s, Task &p, u32 wake_flags, const Waker &waker);
 
@@ -65,15 +73,30 @@ void wake_up_new_task(Scheduler &s, Task &p, const Waker &waker); // WAKE-190
 // The CPU an exec would move to; the driver moves through the stopper (WAKE-191).
 CpuId sched_exec(Scheduler &s, Task &p, const Waker &waker);
 
+// Change of parameters (EEVDF-122): begin takes the task off its queue, end puts it back and runs prio_changed.
+struct SchedChange {
+    Task *task = nullptr;
+    bool queued = false;
+    bool running = false;
+    int old_prio = 0;
+};
+SchedChange sched_change_begin(Scheduler &s, Task &p);
+void sched_change_end(Scheduler &s, const SchedChange &change);
+
 void set_user_nice(Scheduler &s, Task &p, int nice);
 void set_scheduler(Scheduler &s, Task &p, Policy policy, int nice, u64 runtime_slice); // sched_setattr; EEVDF-8
+// yield_to() without the schedule() that follows; false if refused (EEVDF-131). The caller is current on `cpu`.
+bool yield_to(Scheduler &s, CpuId cpu, Task &p, bool preempt);
+
 // Changes the mask; moves the task at once if it is queued and not running, and returns true if it is running
 // on a CPU that is no longer allowed (the driver then moves it through the stopper).
 bool set_cpus_allowed(Scheduler &s, Task &p, const CpuMask &mask);
-void move_queued_task(Scheduler &s, Task &p, CpuId to); // EEVDF-132
+void move_queued_task(Scheduler &s, Task &p, CpuId to); // EEVDF-132; `p` is queued and not running
 void set_task_cpu(Scheduler &s, Task &p, CpuId to);     // migrate hook included (WAKE-195..197)
 
+// Enqueue, dequeue with the task's on_rq (EEVDF-70). The rq clock must be current. A deactivated task is
+// `migrating`: its load is detached from the queue that it leaves.
 void activate_task(Scheduler &s, Rq &rq, Task &p, u32 flags);
-void deactivate_task(Scheduler &s, Rq &rq, Task &p, u32 flags);
+void deactivate_task(Scheduler &s, Rq &rq, Task &p, u32 flags = 0);
 
 } // namespace fairground::fair

@@ -69,8 +69,9 @@ enum class Policy : u8 { normal = 0, batch = 3, idle = 5 };
 // task.on_rq
 enum class OnRq : u8 { no = 0, queued = 1, migrating = 2 };
 
-// What kind of sleep a blocking task enters; only `special` matters to the fair class (EEVDF-78).
-enum class TaskState : u8 { running, sleeping, special, dead };
+// Task state. Of the sleeps only `special` (stopped, parked, frozen, ...) matters to the fair class (EEVDF-78).
+// waking: chosen a CPU and waits on its wake list; it cannot be woken again.
+enum class TaskState : u8 { running, sleeping, special, dead, waking };
 
 // NUMA faults shared by the tasks that access the same memory (numa-balancing.md). `faults` by NodeId.
 struct NumaGroup {
@@ -112,6 +113,10 @@ struct Task {
     // rq.cfs_tasks, the list that load balancing scans from its tail (EEVDF-72).
     Task *list_prev = nullptr;
     Task *list_next = nullptr;
+
+    // Rq::wake_head, the wake list of the task's CPU (WAKE-28).
+    Task *wake_next = nullptr;
+    bool wake_migrated = false; // sched_remote_wakeup: WF_MIGRATED as remembered
 
     NodeId numa_preferred_nid;
     NumaGroup *numa_group = nullptr;

@@ -35,6 +35,7 @@ struct CfsRq {
     u64 zero_vruntime = u64{0} - (u64{1} << 20);
     s64 sum_w_vruntime = 0;
     u64 sum_weight = 0;
+    u32 sum_shift = 0; // PARANOID_AVG: weights in the sums are shifted right by this (EEVDF-34)
 
     // PELT.
     SchedAvg avg;
@@ -96,6 +97,17 @@ struct Rq {
     u32 nr_running = 0;          // queued tasks of all classes, delayed ones included
     u32 freq = 1024;             // current over maximum frequency times 1024
 
+    // Requests made so far, those included that found the flag set or the timer near enough.
+    struct {
+        u32 resched = 0; // lazy ones while the idle task runs included
+        u32 resched_lazy = 0;
+        u32 hrtick = 0;
+    } calls;
+
+    // Tasks woken on this CPU by others and not yet enqueued, in order of arrival (WAKE-28).
+    Task *wake_head = nullptr;
+    Task *wake_tail = nullptr;
+
     // rq.cfs_tasks: enqueue and set_next put a task at the head.
     Task *tasks_head = nullptr;
     Task *tasks_tail = nullptr;
@@ -145,6 +157,9 @@ struct Rq {
     // hrtick (EEVDF-110..113); expiry in ns while queued.
     bool hrtick_queued = false;
     u64 hrtick_expiry = 0;
+    bool hrtick_deferred = false; // inside schedule(): a request only notes its delay (EEVDF-111)
+    bool hrtick_requested = false;
+    u64 hrtick_delay = 0; // ns
 
     CpuDomains sd; // domains and shortcuts of this CPU
 };
