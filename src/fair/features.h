@@ -47,6 +47,9 @@ class Features {
     u64 bits_ = 0;
 };
 
+// How a group's shares are divided among CPUs; the order is that of debugfs sched/cgroup_mode (CG-14).
+enum class CgroupMode : u8 { up, smp, concur, max, tasks };
+
 // sysctl and debugfs values; defaults as in v7.3. Times in ns.
 struct Tunables {
     u32 hz = 1000;
@@ -56,8 +59,9 @@ struct Tunables {
     u32 nr_migrate = 32;                // LB-41
     bool lazy_preempt = true;           // PREEMPT_LAZY: EEVDF-100
     bool group_scheduling = true;       // CONFIG_FAIR_GROUP_SCHED: task_h_load scales by the queue (PELT-81)
-    bool preemptible = true;            // PREEMPTION: a newly-idle pass detaches one task (LB-70)
-    bool numa_balancing = true;         // kernel.numa_balancing; tasks without fault statistics do not notice
+    CgroupMode cgroup_mode = CgroupMode::concur;
+    bool preemptible = true;    // PREEMPTION: a newly-idle pass detaches one task (LB-70)
+    bool numa_balancing = true; // kernel.numa_balancing; tasks without fault statistics do not notice
 
     // Cache-aware scheduling (LB-91); acts only on machines with several LLCs.
     bool sched_cache = true;

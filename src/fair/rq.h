@@ -85,6 +85,11 @@ struct Rq {
     u64 clock_idle = 0;
     u64 clock_pelt_idle = 0;
     bool skip_clock_update = false; // EEVDF-98
+    // Time that is not the tasks' (PELT-41), ns in all so far; the driver counts it up.
+    u64 irq_time = 0;
+    u64 steal_time = 0;
+    u64 prev_irq_time = 0;
+    u64 prev_steal_time = 0;
 
     // The running task. Null with current_class idle: the idle task; null with higher: a task of another class.
     Task *curr = nullptr;
@@ -115,6 +120,7 @@ struct Rq {
     // List of queues not fully decayed (PELT-28), walked from the front.
     CfsRq *leaf_head = nullptr;
     CfsRq *leaf_tail = nullptr;
+    CfsRq *leaf_branch = nullptr; // last queue of a branch that still lacks its parent; null: none (PELT-28)
 
     // Averages of other classes.
     SchedAvg avg_rt;
@@ -123,6 +129,7 @@ struct Rq {
     SchedAvg avg_hw;
 
     u64 arch_capacity = 1024;
+    u64 hw_pressure = 0;     // capacity lost to the hardware now, of 1024 (PELT-49)
     u64 cpu_capacity = 1024; // capacity_of(): as last refreshed by balancing (TOPO-44)
     u64 misfit_task_load = 0;
     s32 asym_priority = 0; // arch_asym_cpu_priority; -cpu unless the machine says otherwise (TOPO-42)

@@ -19,6 +19,7 @@ Scheduler::Scheduler(DomainTree tree, const CpuMask &online, const Features &fea
         rq.max_idle_balance_cost = tunables.migration_cost;
         smt_num_threads = std::max(smt_num_threads, rq.sd.smt.weight());
     }
+    nr_online_cpus = online.weight();
     nohz.housekeeping = online;
     max_load_balance_interval = u64{tunables.hz} * static_cast<u64>(online.weight()) / 10; // LB-9
 }

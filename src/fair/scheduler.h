@@ -17,6 +17,7 @@
 #include "fair/domains.h"
 #include "fair/features.h"
 #include "fair/rq.h"
+#include "fair/task_group.h"
 
 #include <deque>
 #include <vector>
@@ -76,9 +77,11 @@ struct Scheduler {
     Features features;
     Tunables tunables;
     DomainTree domains;
-    std::vector<Rq> rqs;    // by CPU number; never resized, so Rq addresses are stable
-    std::deque<Task> tasks; // by TaskId; addresses are stable
-    CpuMask active;         // cpu_active_mask
+    std::vector<Rq> rqs;          // by CPU number; never resized, so Rq addresses are stable
+    std::deque<Task> tasks;       // by TaskId; addresses are stable
+    std::deque<TaskGroup> groups; // by GroupId, without the root group
+    CpuMask active;               // cpu_active_mask
+    int nr_online_cpus = 1;       // for the shares of groups (CG-12)
     RootDomain root;
     Nohz nohz;
     std::vector<RandomStream> random; // per CPU (LB-19)
