@@ -4,8 +4,11 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "machine/reader.h"
+#include "report/machine_report.h"
 
+#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -21,6 +24,10 @@ struct Options {
 
 int show(const Options &options) {
     const Machine machine = read_machine(options.machine);
+    if (options.json)
+        std::cout << machine_json(machine).dump(1) << '\n';
+    else
+        std::cout << machine_text(machine);
     return exit_ok;
 }
 

@@ -8,6 +8,7 @@
 #include "base/types.h"
 
 #include <array>
+#include <string>
 #include <vector>
 
 namespace fairground {
@@ -17,9 +18,9 @@ enum class Nearness : u8 { same_cpu, smt, l2, llc, node, package, remote };
 inline constexpr std::size_t nearness_count = 7;
 
 struct IdleState {
-    const char *name;
-    u64 exit_latency_ns;
-    u64 target_residency_ns;
+    std::string name;
+    u64 exit_latency_ns = 0;
+    u64 target_residency_ns = 0;
 };
 
 struct Costs {

@@ -5,7 +5,8 @@
 //
 // CPU numbers are the kernel's. `cpus` is indexed by them and may have holes (present = false). Nodes are dense
 // positions 0..n-1 in ascending order of the firmware's node number, which `Node::os_index` keeps (sparse node
-// numbers occur). Masks of a CPU hold present CPUs, itself among them.
+// numbers occur). Masks of an online CPU and of nodes hold online CPUs only, as the kernel's; those of an offline CPU
+// hold just itself.
 #pragma once
 
 #include "base/cpu_mask.h"
@@ -44,6 +45,9 @@ struct Machine {
     std::string source; // how it was read: "hwloc xml", "sysfs", "numactl -H", ...
     std::string model;  // CPU model name, may be empty
     Arch arch = Arch::other;
+    std::string cpu_vendor; // x86 CPUID vendor, family and model; empty and 0 where unknown
+    int cpu_family = 0;
+    int cpu_model = 0;
 
     std::vector<Cpu> cpus;
     std::vector<Node> nodes;
@@ -75,5 +79,12 @@ struct Machine {
         return mask;
     }
 };
+
+// How far apart two online CPUs are. SMT siblings; then CPUs of one L2 or one Arm cluster; of one LLC; of one node and
+// package; `package`: another node of the package, or another package in the node; `remote`: neither in common.
+Nearness nearness(const Machine &machine, CpuId a, CpuId b);
+
+// The costs a machine has unless its file sets them: a function of the architecture, the CPU model and the distances.
+Costs default_costs(Arch arch, const Machine &machine);
 
 } // namespace fairground
