@@ -34,10 +34,15 @@ Distances::Distances(const Machine &machine)
                 nearness_of(machine, a, b);
     }
     copy_ = make_rates(machine, machine.costs.copy_mb_per_s);
+    const u64 own = copy_.near[static_cast<std::size_t>(Nearness::same_cpu)] / 2;
+    for (u64 &rate : copy_.near)
+        rate = rate > 2 * own ? rate - own : own;
+    for (u64 &rate : copy_.node_pair)
+        rate = rate > 2 * own ? rate - own : own;
     refill_ = make_rates(machine, machine.costs.refill_mb_per_s);
 }
 
-Distances::Rates Distances::make_rates(const Machine &machine, const std::array<u64, nearness_count> &mb_per_s) const {
+Distances::Rates Distances::make_rates(const Machine &machine, const std::array<u64, nearness_count> &mb_per_s) {
     constexpr u64 fs_per_us = 1000000000; // one byte at 1 MB/s takes 1 us
     Rates rates;
     for (std::size_t near = 0; near < nearness_count; near++)

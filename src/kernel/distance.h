@@ -5,6 +5,10 @@
 //
 // Between nodes, a machine file may give measured slow-downs by node pair (Costs::memory_ratio_permille): the cost of
 // Nearness::node is then multiplied by the pair's ratio. Otherwise the figures of `package` and `remote` count.
+//
+// Costs::copy_mb_per_s is the bandwidth of a pipe between two CPUs, and a byte in a pipe is copied twice, one copy
+// after the other (the pipe's mutex). Within a CPU each copy takes half of the time. Between CPUs the writer copies
+// into its own memory, so that what is left of the time is the cost of fetching bytes over that distance.
 // A rate of 0 means "costs nothing".
 #pragma once
 
@@ -45,7 +49,7 @@ class Distances {
             return rates.near[static_cast<std::size_t>(near)];
         return rates.node_pair[node_[static_cast<u32>(from.value)] * nodes_ + node_[static_cast<u32>(to.value)]];
     }
-    Rates make_rates(const Machine &machine, const std::array<u64, nearness_count> &mb_per_s) const;
+    static Rates make_rates(const Machine &machine, const std::array<u64, nearness_count> &mb_per_s);
 
     std::size_t cpus_;
     std::size_t nodes_;

@@ -16,11 +16,11 @@ struct Mutex;
 struct WaitQueue;
 
 struct TaskSpec {
-    std::string name;
+    std::string name{};
     fair::Policy policy = fair::Policy::normal;
     int nice = 0;
-    u64 slice = 0; // ns; 0: the base slice
-    CpuMask cpus;  // allowed CPUs; empty: all online ones
+    u64 slice = 0;  // ns; 0: the base slice
+    CpuMask cpus{}; // allowed CPUs; empty: all online ones
     bool kthread = false;
     fair::TaskGroup *group = nullptr;
     u64 footprint = 32 * 1024;        // bytes of working set that a migration must fetch again
