@@ -11,9 +11,9 @@
 //       command->callback([options, &exit_code] { exit_code = run(*options); });
 //   }
 //
-// Exit codes: exit_ok, exit_check_failed, exit_bad_input. Callbacks throw InputError for bad input; main() turns it
-// into one sentence on standard error and exit_bad_input. Results go to std::cout, progress to std::cerr; main()
-// flushes and checks std::cout. SIGPIPE is ignored: a reader that closes the pipe early is no error.
+// Exit codes: exit_ok, exit_check_failed, exit_bad_input, exit_interrupted. Callbacks throw InputError for bad input;
+// main() turns it into one sentence on standard error and exit_bad_input. Results go to std::cout, progress to
+// std::cerr; main() flushes and checks std::cout. SIGPIPE is ignored: a reader that closes the pipe early is no error.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,7 +23,9 @@ namespace fairground::cli {
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_check_failed = 1;
 inline constexpr int exit_bad_input = 2;
+inline constexpr int exit_interrupted = 130; // as a shell reports SIGINT
 
+void add_features(CLI::App &app, int &exit_code);
 void add_machine(CLI::App &app, int &exit_code);
 
 } // namespace fairground::cli

@@ -70,6 +70,7 @@ int dispatch(int argc, char **argv) {
     app.require_subcommand(1);
 
     int exit_code = cli::exit_ok;
+    cli::add_features(app, exit_code);
     cli::add_machine(app, exit_code);
 
     try {

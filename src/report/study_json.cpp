@@ -105,7 +105,7 @@ std::string study_json(const Study &study, const Machine &machine, const StudyRe
     for (std::size_t v = 0; v < study.variants.size(); v++) {
         Json variant;
         variant["name"] = study.variants[v].name;
-        variant["features"] = study.variants[v].feature_names;
+        variant["features"] = study.variants[v].features;
         Json &loads = variant["loads"] = Json::array();
         for (std::size_t l = 0; l < study.loads.size(); l++)
             loads.push_back(load_json(study, result, v, l));

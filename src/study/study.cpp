@@ -144,14 +144,12 @@ void read_variants(Study &study, const TomlTable &root, u32 hz) {
         table.only({"name", "features", "tunables"});
         Variant variant;
         variant.name = new_name(table, study.variants);
-        variant.feature_names = table.strings("features");
+        variant.features = table.strings("features");
         variant.tunables.hz = hz;
-        for (const std::string &name : variant.feature_names) {
-            try {
-                variant.features.apply(name);
-            } catch (const InputError &error) {
-                table.fail("features", error.what());
-            }
+        try {
+            apply_features({}, variant);
+        } catch (const InputError &error) {
+            table.fail("features", error.what());
         }
         read_tunables(table, variant.tunables);
         study.variants.push_back(std::move(variant));
@@ -228,6 +226,12 @@ Study read_study(const std::string &path) {
     read_variants(study, root, static_cast<u32>(root.integer_or("hz", hz.low, hz.high, 1000)));
     read_published(study, root);
     return study;
+}
+
+fair::Features apply_features(fair::Features defaults, const Variant &variant) {
+    for (const std::string &name : variant.features)
+        defaults.apply(name);
+    return defaults;
 }
 
 u64 repetition_seed(u64 study_seed, int repetition) {

@@ -28,10 +28,12 @@ struct Load {
 
 struct Variant {
     std::string name;
-    std::vector<std::string> feature_names; // as written
-    fair::Features features;
-    fair::Tunables tunables; // base_slice is still to be scaled to the machine
+    std::vector<std::string> features; // as written, all known; applied in order to the machine's defaults
+    fair::Tunables tunables;           // base_slice is still to be scaled to the machine
 };
+
+// The variant's features on a machine with these defaults.
+fair::Features apply_features(fair::Features defaults, const Variant &variant);
 
 // A derived quantity: the runs in which a metric exceeds a limit, of the runs made.
 struct Count {

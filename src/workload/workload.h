@@ -40,8 +40,11 @@ class Workload {
 
     // Creates the tasks. They start at simulated time 0.
     virtual void start(kernel::Kernel &kernel) = 0;
-    // True when the workload has done its work; the run ends when all parts that ever finish are done, or at the
-    // study's duration.
+    // Called once, when the study's warm-up is over (at once without one): what collect() reports begins here.
+    virtual void start_measuring(const kernel::Kernel & /*kernel*/) {}
+    // finishes(): the workload has an end of its own; finished(): it was reached. The run ends when all parts that
+    // have an end reached it, or at the study's duration.
+    [[nodiscard]] virtual bool finishes() const { return false; }
     [[nodiscard]] virtual bool finished() const { return false; }
     virtual void collect(const kernel::Kernel &kernel, std::vector<Metric> &metrics) const = 0;
 };

@@ -22,7 +22,7 @@ Study example() {
     for (const char *name : {"quiet", "busy"})
         study.loads.push_back({name, {}});
     for (const char *name : {"base", "other", "third"})
-        study.variants.push_back({name, {}, {}, {}});
+        study.variants.push_back({name, {}, {}});
     return study;
 }
 

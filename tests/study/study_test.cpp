@@ -62,7 +62,7 @@ TEST_F(StudyFile, TheLeastHasDefaults) {
     ASSERT_EQ(study.loads[0].parts.size(), 1U);
     EXPECT_EQ(study.loads[0].parts[0].kind, "bw_pipe");
     EXPECT_EQ(std::get<s64>(study.loads[0].parts[0].options.values.at("block")), 65536);
-    EXPECT_EQ(study.variants[0].features, fair::Features());
+    EXPECT_EQ(apply_features({}, study.variants[0]), fair::Features());
     EXPECT_EQ(study.variants[0].tunables.hz, 1000U);
 }
 
@@ -71,8 +71,9 @@ TEST_F(StudyFile, VariantsSwitchFeaturesAndTunables) {
                              "[[variant]]\nname = 'x'\nfeatures = ['P1', 'NO_WA_WEIGHT']\n"
                              "tunables = { migration_cost_ns = 0, lazy_preempt = false }\n");
     const Variant &x = study.variants[1];
-    EXPECT_TRUE(x.features[fair::Feature::NUMA_PAIR_P1]);
-    EXPECT_FALSE(x.features[fair::Feature::WA_WEIGHT]);
+    const fair::Features features = apply_features({}, x);
+    EXPECT_TRUE(features[fair::Feature::NUMA_PAIR_P1]);
+    EXPECT_FALSE(features[fair::Feature::WA_WEIGHT]);
     EXPECT_EQ(x.tunables.migration_cost, 0U);
     EXPECT_FALSE(x.tunables.lazy_preempt);
     EXPECT_EQ(x.tunables.hz, 250U);
