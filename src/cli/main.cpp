@@ -64,7 +64,7 @@ int flush_output(int exit_code) {
 int dispatch(int argc, char **argv) {
     CLI::App app("A laboratory for the Linux fair scheduler: what a change does on which machine, and why.",
                  "fairground");
-    app.footer("Example:\n  fairground machine show machines/epyc.toml\n\n"
+    app.footer("Example:\n  fairground run studies/numa-pair.toml\n\n"
                "Exit codes: 0 fine, 1 a check failed, 2 bad usage or input.");
     app.set_version_flag("--version", "fairground " FAIRGROUND_VERSION);
     app.require_subcommand(1);

@@ -111,6 +111,15 @@ class BwPipeWorkload final : public Workload {
         }
     }
 
+    void start_measuring(const Kernel &kernel) override {
+        for (Pair &pair : pairs_) {
+            pair.bytes = 0;
+            pair.together = {};
+            pair.together.started = pair.together.last = kernel.now();
+        }
+    }
+
+    [[nodiscard]] bool finishes() const override { return bench_.passes != 0; }
     [[nodiscard]] bool finished() const override {
         for (const Pair &pair : pairs_)
             if (!pair.finished)
