@@ -58,6 +58,11 @@ Wake try_to_wake_up(Scheduler &s, Task &p, u32 wake_flags, const Waker &waker);
 // The target processes its wake list in order of arrival (WAKE-30, PREEMPT-42).
 void sched_ttwu_pending(Scheduler &s, CpuId cpu);
 
+// Parts of the above for drivers that know the outcome already (lock-step check, vectors).
+// WAKE-22: `p` is queued. WAKE-31: `p` is off every queue and p.cpu is where it goes; the rq clock is current.
+void ttwu_runnable(Scheduler &s, Task &p, u32 wake_flags);
+void ttwu_do_activate(Scheduler &s, Rq &rq, Task &p, u32 wake_flags);
+
 // Tasks.
 struct TaskInit {
     Policy policy = Policy::normal;
@@ -69,7 +74,8 @@ struct TaskInit {
 };
 // A new task, not yet woken. `parent` null: made by the boot CPU's context on `cpu`.
 Task &sched_fork(Scheduler &s, const TaskInit &init, const Task *parent, CpuId cpu);
-void wake_up_new_task(Scheduler &s, Task &p, const Waker &waker); // WAKE-190
+void wake_up_new_task(Scheduler &s, Task &p, const Waker &waker);         // WAKE-190
+void activate_new_task(Scheduler &s, Task &p, CpuId cpu, u32 wake_flags); // the same, CPU known
 // The CPU an exec would move to; the driver moves through the stopper (WAKE-191).
 CpuId sched_exec(Scheduler &s, Task &p, const Waker &waker);
 
@@ -85,6 +91,7 @@ void sched_change_end(Scheduler &s, const SchedChange &change);
 
 void set_user_nice(Scheduler &s, Task &p, int nice);
 void set_scheduler(Scheduler &s, Task &p, Policy policy, int nice, u64 runtime_slice); // sched_setattr; EEVDF-8
+void sched_move_task(Scheduler &s, Task &p, TaskGroup *group);                         // CG-45
 // yield_to() without the schedule() that follows; false if refused (EEVDF-131). The caller is current on `cpu`.
 bool yield_to(Scheduler &s, CpuId cpu, Task &p, bool preempt);
 

@@ -111,8 +111,6 @@ void update_rq_clock_pelt(Rq &rq, u64 delta) { // PELT-42
 }
 
 void update_rq_clock(Scheduler &s, Rq &rq) {
-    if (rq.skip_clock_update) // EEVDF-98
-        return;
     u64 delta = s.now - rq.clock; // PELT-40
     if (static_cast<s64>(delta) < 0)
         return;
