@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fair/cgroup.h"
 
+#include "fair/eevdf.h"
 #include "fair/pelt.h"
 
 namespace fairground::fair {
 
 namespace {
-
-constexpr s64 largest_task_weight = s64{88761} << 10; // nice -20
 
 // CG-11: `weight` divided among CPUs by load. The sums are signed in the kernel.
 u64 smp_shares(const CfsRq &cfs, s64 weight, s64 most) {
@@ -61,7 +60,7 @@ u64 calc_group_shares(const Scheduler &s, const CfsRq &queue) { // CG-14
     case CgroupMode::smp:
         return smp_shares(queue, shares, shares);
     case CgroupMode::max:
-        return smp_shares(queue, tg_cpus(s, group) * shares, largest_task_weight);
+        return smp_shares(queue, tg_cpus(s, group) * shares, static_cast<s64>(nice_to_weight(-20)));
     case CgroupMode::tasks: {
         const s64 all = tg_tasks(group) * shares;
         return smp_shares(queue, all, all);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Worked examples of spec/cgroups.md and the rules that no example covers.
+#include "fair/core.h"
 #include "fair/one_cpu.h"
 
 #include <array>
@@ -87,16 +88,35 @@ TEST(Cgroup, X4FlattenedWeight) { // CG-20, -21
     EXPECT_EQ(flattened({{idle_prio_weight, nice_minus_20 + idle_prio_weight}, {2, nice0}}), 2U);
 }
 
-TEST(Cgroup, X5NineTasks) { // CG-23: what the n-th task gets when it joins, and all of them in the end
+TEST(Cgroup, X5NineTasks) { // CG-23, EEVDF-121
+    Cpus one;
+    one.s.tunables.cgroup_mode = CgroupMode::up; // the entity's weight stays at the group's shares
+    TaskInit init;
+    init.cpus_allowed = all_cpus(1);
+    init.group = &sched_create_group(one.s, nullptr);
+    constexpr std::array<u64, 9> joined = {1048576, 524288, 349525, 262144, 209715, 174762, 149796, 131072, 116508};
     u64 sum = 0;
-    constexpr std::array<u64, 9> expected = {1048576, 524288, 349525, 262144, 209715, 174762, 149796, 131072, 116508};
-    for (u64 n = 1; n <= 9; n++) {
-        const u64 weight = flattened({{nice_0_load, n * nice_0_load}, {nice_0_load, nice_0_load}});
-        EXPECT_EQ(weight, expected[n - 1]);
-        sum += weight;
+    for (const u64 weight : joined) {
+        Task &p = sched_fork(one.s, init, nullptr, CpuId{0});
+        activate_new_task(one.s, p, CpuId{0}, WF_FORK);
+        EXPECT_EQ(p.se.h_load, weight);
+        sum += p.se.h_load;
     }
     EXPECT_EQ(sum, 2966386U);
-    EXPECT_EQ(9 * expected[8], 1048572U);
+
+    // The weight follows when a task is picked or ticked; until all had a turn some are too heavy.
+    for (int tick = 1; tick <= 200; tick++) {
+        one.s.now = static_cast<u64>(tick) * ns_per_ms;
+        one.s.jiffies = static_cast<u64>(tick);
+        sched_tick(one.s, CpuId{0});
+        schedule(one.s, CpuId{0});
+    }
+    sum = 0;
+    for (const Task &p : one.s.tasks) {
+        EXPECT_EQ(p.se.h_load, 116508U);
+        sum += p.se.h_load;
+    }
+    EXPECT_EQ(sum, 1048572U);
 }
 
 TEST(Cgroup, X6NestedGroups) { // CG-40: loads of 192 equal CPUs, seen from one

@@ -504,6 +504,21 @@ TEST(Pelt, LeafListBranch) { // PELT-28: a branch joins bottom up before its par
     EXPECT_EQ(leaf_order(one.rq), (std::vector<const CfsRq *>{&aa.queues[0], &a.queues[0], &b.queues[0], &one.root}));
 }
 
+TEST(Pelt, QueueStaysBehindItsChild) { // PELT-27: the root has nothing left, but its child has
+    Cpus one;
+    TaskGroup &group = sched_create_group(one.s, nullptr);
+    CfsRq &child = group.queues[0];
+    one.root.avg = {};
+    group.entities[0].avg = {};
+    list_add_leaf_cfs_rq(child);
+    child.tg_load_avg_contrib = 5;
+    update_blocked_averages(one.s, one.rq);
+    EXPECT_EQ(leaf_order(one.rq), (std::vector<const CfsRq *>{&child, &one.root}));
+    child.tg_load_avg_contrib = 0;
+    update_blocked_averages(one.s, one.rq);
+    EXPECT_TRUE(leaf_order(one.rq).empty());
+}
+
 TEST(Pelt, BlockedUpdate) { // PELT-25
     Cpus one;
     one.root.avg = at_300(1024, 1024, 512);
