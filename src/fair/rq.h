@@ -113,6 +113,11 @@ struct Rq {
     Task *wake_head = nullptr;
     Task *wake_tail = nullptr;
 
+    // Wake-up record of the idle thread, which has no Task (WAKE-43).
+    TaskId idle_last_wakee;
+    u32 idle_wakee_flips = 0;
+    u64 idle_wakee_flip_decay_ts = 0; // jiffies
+
     // rq.cfs_tasks: enqueue and set_next put a task at the head.
     Task *tasks_head = nullptr;
     Task *tasks_tail = nullptr;

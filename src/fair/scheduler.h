@@ -100,7 +100,7 @@ struct Scheduler {
     [[nodiscard]] const Rq &rq(CpuId cpu) const { return rqs[static_cast<u32>(cpu.value)]; }
     Task &task(TaskId id) { return tasks[static_cast<u32>(id.value)]; }
 
-    void decide(const Decision &decision) {
+    void decide(const Decision &decision) const {
         if (decisions != nullptr) [[unlikely]]
             decisions->push_back(decision);
     }
