@@ -141,6 +141,7 @@ struct Rq {
     u32 nr_numa_running = 0;
     u32 nr_preferred_running = 0;
     u32 nr_pref_llc_running = 0;
+    bool numa_migrate_on = false; // target of an unfinished NUMA move (NUMA-43)
 
     // Idle bookkeeping.
     u64 idle_stamp = 0; // ns, 0: none
