@@ -16,7 +16,7 @@ bool flag(const Json &object, const char *key) { return object.at(key).get<int>(
 CpuMask mask_of(const Json &text) {
     const auto mask = parse_list(text.get_ref<const std::string &>());
     if (!mask)
-        throw InputError("'" + text.get<std::string>() + "' is not a CPU list");
+        throw InputError(text.dump() + " is not a CPU list");
     return *mask;
 }
 

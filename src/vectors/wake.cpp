@@ -3,6 +3,8 @@
 #include "fair/wake_placement.h"
 #include "vectors/vectors.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 namespace fairground::vectors {
@@ -18,17 +20,36 @@ bool flag(const Json &object, const char *key) { return object.at(key).get<int>(
 CpuMask mask_of(const Json &text) {
     const auto mask = parse_list(text.get_ref<const std::string &>());
     if (!mask)
-        throw InputError("'" + text.get<std::string>() + "' is not a CPU list");
+        throw InputError(text.dump() + " is not a CPU list");
     return *mask;
 }
+
+struct FlagName {
+    std::string_view name;
+    u32 bit;
+};
+constexpr std::array flag_table = {
+    FlagName{"BALANCE_NEWIDLE", SD_BALANCE_NEWIDLE},
+    FlagName{"BALANCE_EXEC", SD_BALANCE_EXEC},
+    FlagName{"BALANCE_FORK", SD_BALANCE_FORK},
+    FlagName{"BALANCE_WAKE", SD_BALANCE_WAKE},
+    FlagName{"WAKE_AFFINE", SD_WAKE_AFFINE},
+    FlagName{"SHARE_CPUCAPACITY", SD_SHARE_CPUCAPACITY},
+    FlagName{"CLUSTER", SD_CLUSTER},
+    FlagName{"SHARE_LLC", SD_SHARE_LLC},
+    FlagName{"SERIALIZE", SD_SERIALIZE},
+    FlagName{"PREFER_SIBLING", SD_PREFER_SIBLING},
+    FlagName{"NUMA", SD_NUMA},
+};
 
 u32 flags_of(const Json &names) {
     u32 flags = 0;
     for (const Json &name : names) {
-        const u32 bit = flag_by_name(name.get_ref<const std::string &>());
-        if (bit == 0)
+        const auto &text = name.get_ref<const std::string &>();
+        const auto *row = std::ranges::find(flag_table, text, &FlagName::name);
+        if (row == flag_table.end())
             throw InputError("unknown domain flag " + name.dump());
-        flags |= bit;
+        flags |= row->bit;
     }
     return flags;
 }
@@ -99,7 +120,7 @@ DomainTree read_tree(const Json &json) {
 Features read_features(const Json &json) {
     Features features;
     for (const auto &[name, value] : json.items())
-        features.apply(value.get<int>() != 0 ? name : "NO_" + name);
+        features.apply(value.get<int>() != 0 ? name : std::string("NO_").append(name));
     return features;
 }
 
@@ -156,7 +177,7 @@ u32 wake_flags(const Json &call) {
     const auto &kind = call.at("kind").get_ref<const std::string &>();
     u32 flags = kind == "wake" ? WF_TTWU : kind == "fork" ? WF_FORK : kind == "exec" ? WF_EXEC : WakeFlag{};
     if (flags == 0)
-        throw InputError("unknown kind of call '" + kind + "'");
+        throw InputError("unknown kind of call " + call.at("kind").dump());
     if (flag(call, "sync"))
         flags |= WF_SYNC;
     if (flag(call, "current_cpu_hint"))

@@ -46,14 +46,14 @@ TEST(AsymCapacity, AgesTheTask) {
     BigLittle w;
     SchedAvg &avg = w.p.se.avg;
     avg.util_avg = 500;
-    avg.util_sum = 500 * 47742;
+    avg.util_sum = 500 * pelt_min_divider;
     avg.last_update_time = u64{1} << 30;
-    w.rq(2).cfs.avg.last_update_time = (u64{1} << 30) + 100 * ns_per_ms; // three half-lives
+    w.rq(2).cfs.avg.last_update_time = (u64{1} << 30) + (u64{96} << 20); // three half-lives
     const Placement placed = w.wake(2);
     EXPECT_EQ(placed.cpu, CpuId{2});
     EXPECT_EQ(avg.util_avg, 500U);
     w.commit(placed);
-    EXPECT_LT(avg.util_avg, 64U);
+    EXPECT_EQ(avg.util_avg, 62U);
     EXPECT_EQ(avg.last_update_time, w.rq(2).cfs.avg.last_update_time);
 }
 
