@@ -3,6 +3,7 @@
 
 #include "fair/group_class.h"
 #include "fair/h_load.h"
+#include "fair/pelt.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -81,13 +82,6 @@ NodeType numa_classify(u32 pct, const NumaStats &n) {
     return NodeType::fully_busy;
 }
 
-u64 cpu_util(const Scheduler &s, const Rq &rq) {
-    u64 util = rq.cfs.avg.util_avg;
-    if (s.features[Feature::UTIL_EST])
-        util = std::max(util, u64{rq.cfs.avg.util_est});
-    return std::min(util, rq.arch_capacity);
-}
-
 // The task on a CPU as a partner for a swap; tasks without user memory do not count.
 const Task *swap_candidate(const Rq &rq) {
     const Task *curr = rq.curr;
@@ -138,7 +132,7 @@ NumaStats Search::node_stats(NodeId node, bool find_idle) const {
         const Rq &rq = s.rq(cpu);
         stats.load += rq.cfs.avg.load_avg;
         stats.runnable += rq.cfs.avg.runnable_avg;
-        stats.util += cpu_util(s, rq);
+        stats.util += cpu_util_cfs(s, rq);
         stats.nr_running += rq.cfs.h_nr_runnable;
         stats.capacity += rq.cpu_capacity;
         if (!find_idle || idle_core.valid() || !idle_cpu(rq) || reserved(cpu) || !p.cpus_allowed.test(cpu))

@@ -3,6 +3,7 @@
 
 #include "fair/h_load.h"
 #include "fair/idle_search.h"
+#include "fair/pelt.h"
 #include "fair/wake_placement.h"
 
 #include <algorithm>
@@ -12,8 +13,6 @@
 namespace fairground::fair {
 
 namespace {
-
-constexpr u32 unchanged_mark = u32{1} << 31; // of util_est (PELT-70)
 
 u64 without(u64 sum, u64 part) { return sum > part ? sum - part : 0; }
 
@@ -33,7 +32,7 @@ CpuStats cpu_stats_without(const Scheduler &s, const Rq &rq, const Newcomer &tas
         stats.util = without(stats.util, task.avg.util_avg);
         stats.runnable = without(stats.runnable, task.avg.runnable_avg);
         if (task.p.on_rq == OnRq::queued || task.p.on_cpu)
-            estimate = without(estimate, task.avg.util_est & ~unchanged_mark);
+            estimate = without(estimate, task.avg.util_est & ~util_avg_unchanged);
     }
     if (s.features[Feature::UTIL_EST])
         stats.util = std::max(stats.util, estimate);
@@ -47,7 +46,7 @@ bool idle_cpu_without(const Rq &rq, const Task &p) {
 }
 
 bool task_fits_cpu(const Newcomer &task, const Rq &rq) {
-    const u64 util = std::max(task.avg.util_avg, u64{task.avg.util_est & ~unchanged_mark});
+    const u64 util = std::max(task.avg.util_avg, u64{task.avg.util_est & ~util_avg_unchanged});
     return util_fits_cpu(util, task.p.uclamp_min, task.p.uclamp_max, rq) > 0;
 }
 

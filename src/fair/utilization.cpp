@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Estimates of utilisation, and the readers of the averages that placement and balancing use.
+#include "fair/h_load.h"
 #include "fair/pelt.h"
 
 namespace fairground::fair {
@@ -11,18 +12,6 @@ constexpr u32 util_est_margin = 1024 / 100;
 constexpr u32 util_est_weight_shift = 2; // a new sample counts 1/4
 
 u64 sub_positive(u64 x, u64 d) { return x - std::min(x, d); }
-
-// PELT-80: top-down, one value per queue and jiffy.
-u64 cfs_rq_h_load(const Scheduler &s, CfsRq &cfs) {
-    if (cfs.h_load_valid && cfs.last_h_load_update == s.jiffies)
-        return cfs.h_load;
-    const Entity *se = cfs.group_entity;
-    cfs.h_load = se == nullptr ? cfs.avg.load_avg
-                               : cfs_rq_h_load(s, *se->cfs_rq) * se->avg.load_avg / (se->cfs_rq->avg.load_avg + 1);
-    cfs.last_h_load_update = s.jiffies;
-    cfs.h_load_valid = true;
-    return cfs.h_load;
-}
 
 } // namespace
 
@@ -83,8 +72,8 @@ u64 cpu_util_without(const Scheduler &s, const Rq &rq, const Task &p) {
 u64 task_h_load(Scheduler &s, const Task &p) { // PELT-81
     if (!s.tunables.group_scheduling)
         return p.se.avg.load_avg;
-    CfsRq &cfs = *p.se.cfs_rq;
-    return p.se.avg.load_avg * cfs_rq_h_load(s, cfs) / (cfs.avg.load_avg + 1);
+    update_cfs_rq_h_load(s, *p.se.cfs_rq);
+    return read_task_h_load(s, p.se.avg.load_avg, *p.se.cfs_rq);
 }
 
 } // namespace fairground::fair

@@ -13,8 +13,7 @@ namespace fairground::fair {
 
 namespace {
 
-constexpr u32 unchanged_mark = u32{1} << 31; // of util_est (PELT-70)
-constexpr u32 sd_flag_mask = 0xF;            // WAKE-12: flags that name a domain flag
+constexpr u32 sd_flag_mask = 0xF; // WAKE-12: flags that name a domain flag
 
 // The wake-up record of whoever is current; the idle thread's lives in its Rq.
 struct WakeeRecord {
@@ -138,7 +137,7 @@ void select_idle_sibling(const Scheduler &s, const Task &p, CpuId prev, CpuId ta
     u64 task_util = 0;
     if (s.domains.asym_cpucapacity) { // WAKE-80
         const SchedAvg avg = aged_average(p);
-        task_util = std::max(avg.util_avg, u64{avg.util_est & ~unchanged_mark});
+        task_util = std::max(avg.util_avg, u64{avg.util_est & ~util_avg_unchanged});
         out.aged = true;
     }
     const AsymFit fits{s, p, task_util};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "base/error.h"
 #include "fair/numa_balance.h"
-#include "vectors/vectors.h"
+#include "vectors/comparison.h"
 
 namespace fairground::vectors {
 
@@ -98,25 +98,16 @@ void check_case(const Json &json, Report &report) {
     const NumaMove move = task_numa_migrate(s, task);
 
     const Json &result = json.at("result");
-    const std::string where = "case " + std::to_string(json.at("case").get<u64>());
-    const auto differs = [&](std::string_view rule, std::string_view name, s64 is, s64 expected) {
-        if (is == expected)
-            return false;
-        report.different(where, rule,
-                         std::string(name) + " is " + std::to_string(is) + ", expected " + std::to_string(expected));
-        return true;
-    };
+    Comparison compare;
     const s64 swap = move.swap != nullptr ? move.swap->id.value : -1;
     const s64 preferred = move.set_preferred ? move.preferred.value : -2;
-    if (differs(move.rule.name(), "moved_to_cpu", move.cpu, result.at("moved_to_cpu")) ||
-        differs(move.rule.name(), "swapped_with_task", swap, result.at("swapped_with_task")) ||
-        differs("NUMA-50", "new_preferred_nid", preferred, result.at("new_preferred_nid")))
-        return;
+    compare.field("moved_to_cpu", move.cpu.value, result.at("moved_to_cpu"), move.rule.name());
+    compare.field("swapped_with_task", swap, result.at("swapped_with_task"), move.rule.name());
+    compare.field("new_preferred_nid", preferred, result.at("new_preferred_nid"), "NUMA-50");
     for (std::size_t cpu = 0; cpu < cpus.size(); cpu++)
-        if (differs("NUMA-48", "numa_migrate_on of CPU " + std::to_string(cpu), s.rqs[cpu].numa_migrate_on ? 1 : 0,
-                    result.at("numa_migrate_on").at(cpu)))
-            return;
-    report.equal();
+        compare.field("numa_migrate_on of CPU " + std::to_string(cpu), s.rqs[cpu].numa_migrate_on ? 1 : 0,
+                      result.at("numa_migrate_on").at(cpu), "NUMA-48");
+    compare.report(report, std::string("case ").append(json.at("case").dump()));
 }
 
 void run(const Json &first, LineReader &rest, Report &report) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "base/error.h"
 #include "fair/wake_placement.h"
-#include "vectors/vectors.h"
+#include "vectors/comparison.h"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 namespace fairground::vectors {
 
@@ -185,25 +184,6 @@ u32 wake_flags(const Json &call) {
     return flags;
 }
 
-// First difference of a case, with the rule that decides the field.
-struct Difference {
-    std::string_view rule;
-    std::string text;
-};
-
-class Comparison {
-  public:
-    void field(std::string_view rule, std::string_view name, s64 is, s64 expected) {
-        if (is != expected && !difference_)
-            difference_ = {rule,
-                           std::string(name) + " is " + std::to_string(is) + ", expected " + std::to_string(expected)};
-    }
-    [[nodiscard]] const std::optional<Difference> &difference() const { return difference_; }
-
-  private:
-    std::optional<Difference> difference_;
-};
-
 void check_case(const Json &json, Report &report) {
     const Json &cpus = json.at("cpu");
     Tunables tunables;
@@ -237,18 +217,15 @@ void check_case(const Json &json, Report &report) {
 
     const Json &result = json.at("result");
     Comparison compare;
-    compare.field(placement.rule.name(), "cpu", placement.cpu, result.at("cpu"));
-    compare.field("WAKE-85", "recent_used_cpu", task.recent_used_cpu, result.at("recent_used_cpu"));
-    compare.field("WAKE-43", "wakee_flips", current->wakee_flips, result.at("current_wakee_flips"));
-    compare.field("WAKE-43", "wakee_flip_decay_ts", static_cast<s64>(current->wakee_flip_decay_ts),
-                  result.at("current_wakee_flip_decay_ts"));
+    compare.field("cpu", placement.cpu.value, result.at("cpu"), placement.rule.name());
+    compare.field("recent_used_cpu", task.recent_used_cpu.value, result.at("recent_used_cpu"), "WAKE-85");
+    compare.field("wakee_flips", current->wakee_flips, result.at("current_wakee_flips"), "WAKE-43");
+    compare.field("wakee_flip_decay_ts", current->wakee_flip_decay_ts, result.at("current_wakee_flip_decay_ts"),
+                  "WAKE-43");
     for (std::size_t i = 0; i < s.domains.shared.size(); i++)
-        compare.field("WAKE-109", "has_idle_cores of object " + std::to_string(i),
-                      s.domains.shared[i].has_idle_cores ? 1 : 0, result.at("has_idle_cores").at(i));
-    if (const auto &difference = compare.difference())
-        report.different("case " + std::to_string(json.at("case").get<u64>()), difference->rule, difference->text);
-    else
-        report.equal();
+        compare.field("has_idle_cores of object " + std::to_string(i), s.domains.shared[i].has_idle_cores ? 1 : 0,
+                      result.at("has_idle_cores").at(i), "WAKE-109");
+    compare.report(report, std::string("case ").append(json.at("case").dump()));
 }
 
 void run(const Json &first, LineReader &rest, Report &report) {
