@@ -389,19 +389,26 @@ TaskId Kernel::fork_current(const TaskSpec &spec, Program program) {
 }
 
 bool Kernel::wake_up_process(Thread &thread, u32 flags) {
+    CpuState &c = *this_;
+    const fair::Task *current = c.mode == Mode::task ? c.thread->task : nullptr;
+    const auto record = [&](CpuId to, fair::WakeResult result) {
+        if (wakes != nullptr) [[unlikely]]
+            wakes->push_back(
+                {now(), current == nullptr ? TaskId{} : current->id, thread.id, flags, in_task_, c.id, to, result});
+    };
     if (thread.request == Request::block && thread.phase != Phase::sleeping) {
         // It has decided to sleep and not got there yet: it finds itself running again (WAKE-21, -22).
         thread.request = Request::kernel;
+        record(thread.task->cpu, fair::WakeResult::running);
         return true;
     }
-    CpuState &c = *this_;
-    const fair::Task *current = c.mode == Mode::task ? c.thread->task : nullptr;
     const fair::Wake wake = fair::try_to_wake_up(
         scheduler_, *thread.task, flags,
         {.cpu = c.id, .current = current, .in_task = in_task_, .boot_idle = c.id == online_.first()});
     if (wake.result == fair::WakeResult::no)
         return false;
     counters_.wakeups++;
+    record(wake.cpu, wake.result);
     mix(static_cast<u64>(thread.id.value) << 32 | static_cast<u64>(wake.cpu.value));
     if (thread.phase == Phase::sleeping)
         thread.enter(Phase::waiting, now());

@@ -48,6 +48,18 @@ struct Counters {
     u64 lock_sleeps = 0;
 };
 
+// One successful wake-up.
+struct WakeRecord {
+    Time time = 0;
+    TaskId waker; // none: an idle thread, or a timer or other interrupt on an idle CPU
+    TaskId wakee;
+    u32 flags = 0;       // as handed to try_to_wake_up
+    bool in_task = true; // false: from an interrupt
+    CpuId from;          // where the waker's code ran
+    CpuId to;
+    fair::WakeResult result{};
+};
+
 // Features of v7.3 as built for the machine's architecture: HRTICK is off on arm64 (EEVDF-110).
 fair::Features default_features(const Machine &machine);
 
@@ -74,6 +86,9 @@ class Kernel {
     fair::Scheduler &scheduler() { return scheduler_; }
     [[nodiscard]] const fair::Scheduler &scheduler() const { return scheduler_; }
     [[nodiscard]] RandomStream random(std::string_view part, u64 index = 0) const { return {seed_, part, index}; }
+
+    // Records every wake-up while set; null: nobody listens.
+    std::vector<WakeRecord> *wakes = nullptr;
 
     // A task made outside of any program, as from a shell on `cpu`; it is placed like a fork from that CPU.
     TaskId spawn(const TaskSpec &spec, Program program, CpuId cpu);

@@ -33,6 +33,16 @@ void Pipe::trim_and_unlock() {
     unlock(kernel_, mutex_);
 }
 
+void Pipe::wake_readers(int exclusive) {
+    reader_wakes_++;
+    kernel_.wake_up(rd_wait_, fair::WF_SYNC, exclusive);
+}
+
+void Pipe::wake_writers(int exclusive) {
+    writer_wakes_++;
+    kernel_.wake_up(wr_wait_, fair::WF_SYNC, exclusive);
+}
+
 Call<u64> write(Pipe &pipe, u64 bytes) {
     constexpr u64 page_size = Pipe::page_size;
     Kernel &kernel = pipe.kernel_;
@@ -70,7 +80,7 @@ Call<u64> write(Pipe &pipe, u64 bytes) {
         // WAKER-23
         unlock(kernel, pipe.mutex_);
         if (was_empty)
-            kernel.wake_up(pipe.rd_wait_, fair::WF_SYNC);
+            pipe.wake_readers();
         while (pipe.full() && pipe.readers_ > 0) {
             pipe.wr_wait_.add(kernel.current(), true);
             co_await block();
@@ -84,9 +94,9 @@ Call<u64> write(Pipe &pipe, u64 bytes) {
     pipe.trim_and_unlock();
     // WAKER-22: only a write that found the pipe empty wakes a reader.
     if (was_empty)
-        kernel.wake_up(pipe.rd_wait_, fair::WF_SYNC);
+        pipe.wake_readers();
     if (wake_next_writer)
-        kernel.wake_up(pipe.wr_wait_, fair::WF_SYNC);
+        pipe.wake_writers();
     co_return bytes - left;
 }
 
@@ -133,9 +143,9 @@ Call<u64> read(Pipe &pipe, u64 bytes) {
         wake_next_reader = false;
     pipe.trim_and_unlock();
     if (wake_writer)
-        kernel.wake_up(pipe.wr_wait_, fair::WF_SYNC);
+        pipe.wake_writers();
     if (wake_next_reader)
-        kernel.wake_up(pipe.rd_wait_, fair::WF_SYNC);
+        pipe.wake_readers();
     co_return got;
 }
 
@@ -144,7 +154,7 @@ Call<> close_read_end(Pipe &pipe) {
     pipe.readers_--;
     unlock(pipe.kernel_, pipe.mutex_);
     if (pipe.readers_ == 0)
-        pipe.kernel_.wake_up(pipe.wr_wait_, fair::WF_SYNC, std::numeric_limits<int>::max());
+        pipe.wake_writers(std::numeric_limits<int>::max());
 }
 
 Call<> close_write_end(Pipe &pipe) {
@@ -152,7 +162,7 @@ Call<> close_write_end(Pipe &pipe) {
     pipe.writers_--;
     unlock(pipe.kernel_, pipe.mutex_);
     if (pipe.writers_ == 0)
-        pipe.kernel_.wake_up(pipe.rd_wait_, fair::WF_SYNC, std::numeric_limits<int>::max());
+        pipe.wake_readers(std::numeric_limits<int>::max());
 }
 
 } // namespace fairground::kernel

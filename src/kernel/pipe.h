@@ -34,6 +34,10 @@ class Pipe {
     [[nodiscard]] bool empty() const { return head_ == tail_; }
     [[nodiscard]] bool full() const { return head_ - tail_ >= ring_.size(); }
 
+    // Wake passes over the readers and the writers, whether or not anyone slept.
+    [[nodiscard]] u64 reader_wakes() const { return reader_wakes_; }
+    [[nodiscard]] u64 writer_wakes() const { return writer_wakes_; }
+
     friend Call<u64> write(Pipe &pipe, u64 bytes);
     friend Call<u64> read(Pipe &pipe, u64 bytes);
     friend Call<> close_read_end(Pipe &pipe);
@@ -56,6 +60,8 @@ class Pipe {
     Page take_page();
     void give_page(Page page);
     void trim_and_unlock();
+    void wake_readers(int exclusive = 1);
+    void wake_writers(int exclusive = 1);
 
     Kernel &kernel_;
     Mutex mutex_;
@@ -70,6 +76,8 @@ class Pipe {
     u32 writers_ = 1;
     u64 written_ = 0;
     u64 read_ = 0;
+    u64 reader_wakes_ = 0;
+    u64 writer_wakes_ = 0;
 };
 
 // System calls. write returns less than `bytes` only when the read end was closed, read 0 only at end of file.
