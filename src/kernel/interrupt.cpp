@@ -41,6 +41,7 @@ void Kernel::handle(const Event &event) {
         break;
     case EventKind::kick:
         fair::nohz_csd_func(scheduler_, rq(c));
+        c.kicked = true;
         break;
     case EventKind::resched: // the flag is set already
     case EventKind::jiffy:
@@ -141,7 +142,7 @@ void Kernel::run_softirq(CpuState &c) {
     c.softirq = false;
     fair::Rq &queue = rq(c);
     u64 cost = 0;
-    if (queue.nohz_flags != 0 && queue.idle_balance)
+    if (std::exchange(c.kicked, false) && queue.idle_balance)
         cost = machine_.costs.balance_pass_ns +
                machine_.costs.balance_per_cpu_ns * static_cast<u64>(scheduler_.nohz.idle_cpus.weight());
     u64 balanced = 0; // domains balanced in this jiffy before, as a set
@@ -193,7 +194,7 @@ void Kernel::apply_effects() {
             queue_.cancel(EventKind::hrtick, effect.cpu);
             break;
         case fair::EffectKind::nohz_kick:
-            send(EventKind::kick, effect.cpu, depart);
+            send(EventKind::kick, effect.target, depart);
             break;
         case fair::EffectKind::balance_softirq:
             cpu(effect.cpu).softirq = true;

@@ -125,6 +125,7 @@ class Kernel {
         bool recheck = false;  // look at the resched flags when progress_from is reached
         bool deferred = false; // the interrupt being handled came before progress_from
         bool softirq = false;
+        bool kicked = false;       // the softirq is due to a NOHZ kick
         bool push_pending = false; // stopper work: active balance
         bool tick_woke = false;    // the last idle period was ended by the tick
         Thread *thread = nullptr;
@@ -192,7 +193,8 @@ class Kernel {
 
 Call<> nanosleep(Kernel &kernel, u64 ns);
 Call<> sched_yield(Kernel &kernel);
-Call<TaskId> fork(Kernel &kernel, TaskSpec spec, Program program);
+Call<TaskId> fork(Kernel &kernel, const TaskSpec &spec, Program program);
+Call<TaskId> fork(Kernel &kernel, TaskSpec &&spec, Program program) = delete; // see program.h: name it first
 
 inline Call<>::System Program::promise_type::await_transform(Sleep s) {
     return {nanosleep(*thread->kernel, s.ns), thread};

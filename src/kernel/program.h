@@ -21,6 +21,7 @@
 //
 // The first parameter of a Program or Call must be an object with `FramePool &frames()` (Kernel, Pipe, ...). Lambdas
 // do not qualify. Coroutine parameters are copied into the frame: pass only references to objects that outlive it.
+// g++ 12 destroys temporaries of aggregate types inside a co_await expression twice: give such an argument a name.
 #pragma once
 
 #include "base/types.h"

@@ -78,7 +78,8 @@ Program bw_pipe_writer(Kernel &, Pair &pair, BwPipe bench) {
 }
 
 Program bw_pipe_reader(Kernel &kernel, Pair &pair, BwPipe bench) {
-    pair.writer = co_await fork(kernel, {.name = "bw_pipe writer"}, bw_pipe_writer(kernel, pair, bench));
+    const TaskSpec writer{.name = "bw_pipe writer"};
+    pair.writer = co_await fork(kernel, writer, bw_pipe_writer(kernel, pair, bench));
     pair.together.started = pair.together.last = kernel.now();
     for (u64 pass = 0; bench.passes == 0 || pass < bench.passes; pass++) {
         co_await write(pair.control, control_message);
