@@ -44,18 +44,26 @@ class Hogs final : public Workload {
         }
     }
 
+    void start_measuring(const Kernel &kernel) override {
+        measured_from_ = kernel.now();
+        before_.clear();
+        for (const TaskId task : tasks_)
+            before_.push_back(kernel.account(task).run);
+    }
+
     void collect(const Kernel &kernel, std::vector<Metric> &metrics) const override {
         u64 sum = 0;
         u64 least = ~u64{0};
         u64 most = 0;
-        for (const TaskId task : tasks_) {
-            const u64 run = kernel.account(task).run;
+        for (std::size_t i = 0; i < tasks_.size(); i++) {
+            const u64 run = kernel.account(tasks_[i]).run - (i < before_.size() ? before_[i] : 0);
             sum += run;
             least = std::min(least, run);
             most = std::max(most, run);
         }
         const auto percent = [&](u64 ns) {
-            return static_cast<double>(ns) * 100 / static_cast<double>(std::max<Time>(kernel.now(), 1));
+            return static_cast<double>(ns) * 100 /
+                   static_cast<double>(std::max<Time>(kernel.now() - measured_from_, 1));
         };
         metrics.push_back({"hog cpu %", percent(sum)});
         metrics.push_back({"hog least %", percent(least)});
@@ -66,6 +74,8 @@ class Hogs final : public Workload {
     TaskSpec spec_;
     u64 count_;
     std::vector<TaskId> tasks_;
+    Time measured_from_ = 0;
+    std::vector<u64> before_; // run time of each task then
 };
 
 } // namespace

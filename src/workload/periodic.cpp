@@ -55,6 +55,8 @@ class Periodic final : public Workload {
         }
     }
 
+    void start_measuring(const Kernel &) override { statistics_ = {}; }
+
     void collect(const Kernel &, std::vector<Metric> &metrics) const override {
         std::vector<u64> late = statistics_.late;
         std::sort(late.begin(), late.end());
