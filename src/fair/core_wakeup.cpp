@@ -76,7 +76,7 @@ Wake try_to_wake_up(Scheduler &s, Task &p, u32 wake_flags, const Waker &waker) {
     }
 
     p.state = TaskState::waking;
-    const CpuId cpu = select_task_rq(s, p, p.wake_cpu, wake_flags, waker, current_of(s, waker));
+    const CpuId cpu = select_task_rq(s, p, p.wake_cpu, wake_flags, waker, current_of(s, waker), wake.placement);
     if (cpu != p.cpu) { // WAKE-25
         wake_flags |= WF_MIGRATED;
         set_task_cpu(s, p, cpu);

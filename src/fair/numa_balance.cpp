@@ -60,28 +60,6 @@ s64 weight_of(const Scheduler &s, const std::vector<u64> &faults, u64 total, Nod
     return static_cast<s64>(1000 * (here + score_nearby_nodes(s, faults, node, dist)) / total);
 }
 
-enum class NodeType : u8 { has_spare, fully_busy, overloaded };
-
-struct NumaStats {
-    u64 load = 0;
-    u64 runnable = 0;
-    u64 util = 0;
-    u64 capacity = 0;
-    u32 nr_running = 0;
-    u32 weight = 0;
-    NodeType type = NodeType::has_spare;
-    CpuId idle_cpu;
-};
-
-// NUMA-42.
-NodeType numa_classify(u32 pct, const NumaStats &n) {
-    if (n.nr_running > n.weight && (n.capacity * 100 < n.util * pct || n.capacity * pct < n.runnable * 100))
-        return NodeType::overloaded;
-    if (n.nr_running < n.weight || (n.capacity * 100 > n.util * pct && n.capacity * pct > n.runnable * 100))
-        return NodeType::has_spare;
-    return NodeType::fully_busy;
-}
-
 // The task on a CPU as a partner for a swap; tasks without user memory do not count.
 const Task *swap_candidate(const Rq &rq) {
     const Task *curr = rq.curr;
@@ -115,7 +93,10 @@ struct Search {
     [[nodiscard]] bool moves_home(const Task &task) const { return task.numa_preferred_nid == src_node; }
 
     NumaStats node_stats(NodeId node, bool find_idle) const;
-    [[nodiscard]] bool too_imbalanced(s64 src_load, s64 dst_load) const;
+    // Moving `load` from the source to the destination would make matters worse.
+    [[nodiscard]] bool too_imbalanced(s64 load) const {
+        return load_too_imbalanced(src, dst, static_cast<s64>(src.load) - load, static_cast<s64>(dst.load) + load);
+    }
     void assign(const Task *partner, s64 improvement, Rule rule);
     void assign_move(s64 improvement);
     bool compare(s64 task_improvement, s64 group_improvement, bool may_move);
@@ -148,16 +129,6 @@ NumaStats Search::node_stats(NodeId node, bool find_idle) const {
     if (idle_core.valid())
         stats.idle_cpu = idle_core;
     return stats;
-}
-
-// NUMA-46: would the loads, for the capacities they meet, be farther apart than they are?
-bool Search::too_imbalanced(s64 src_load, s64 dst_load) const {
-    const auto src_capacity = static_cast<s64>(src.capacity);
-    const auto dst_capacity = static_cast<s64>(dst.capacity);
-    const auto distance = [&](s64 at_src, s64 at_dst) {
-        return std::abs(at_dst * src_capacity - at_src * dst_capacity);
-    };
-    return distance(src_load, dst_load) > distance(static_cast<s64>(src.load), static_cast<s64>(dst.load));
 }
 
 // NUMA-48: reserves dst_cpu, or the next idle CPU of the node if somebody else has it.
@@ -254,7 +225,7 @@ bool Search::compare(s64 task_improvement, s64 group_improvement, bool may_move)
     if (improvement < small_improvement || improvement <= best_improvement + small_improvement / 2)
         return false;
     const s64 load = h_load(p) - h_load(*cur);
-    if (load != 0 && too_imbalanced(static_cast<s64>(src.load) - load, static_cast<s64>(dst.load) + load))
+    if (load != 0 && too_imbalanced(load))
         return false;
     return swap();
 }
@@ -273,7 +244,7 @@ void Search::find_cpu(s64 task_improvement, s64 group_improvement) {
         }
     } else {
         const s64 load = h_load(p);
-        may_move = !too_imbalanced(static_cast<s64>(src.load) - load, static_cast<s64>(dst.load) + load);
+        may_move = !too_imbalanced(load);
     }
     for (CpuId cpu : cpus_of_node(s, dst_node)) {
         if (!p.cpus_allowed.test(cpu))
@@ -285,6 +256,21 @@ void Search::find_cpu(s64 task_improvement, s64 group_improvement) {
 }
 
 } // namespace
+
+NodeType numa_classify(u32 pct, const NumaStats &n) {
+    if (n.nr_running > n.weight && (n.capacity * 100 < n.util * pct || n.capacity * pct < n.runnable * 100))
+        return NodeType::overloaded;
+    if (n.nr_running < n.weight || (n.capacity * 100 > n.util * pct && n.capacity * pct > n.runnable * 100))
+        return NodeType::has_spare;
+    return NodeType::fully_busy;
+}
+
+bool load_too_imbalanced(const NumaStats &src, const NumaStats &dst, s64 src_load, s64 dst_load) {
+    const auto src_capacity = static_cast<s64>(src.capacity);
+    const auto dst_capacity = static_cast<s64>(dst.capacity);
+    const auto apart = [&](s64 at_src, s64 at_dst) { return std::abs(at_dst * src_capacity - at_src * dst_capacity); };
+    return apart(src_load, dst_load) > apart(static_cast<s64>(src.load), static_cast<s64>(dst.load));
+}
 
 int node_distance(const Scheduler &s, NodeId a, NodeId b) {
     const auto &table = s.domains.node_distance;
