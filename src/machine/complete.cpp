@@ -13,6 +13,12 @@ std::string count(s64 number, const char *what) {
     return std::to_string(number) + ' ' + what + (number == 1 ? "" : "s");
 }
 
+// Once only: an overlay completes its base a second time.
+void note(Machine &machine, const std::string &text) {
+    if (std::ranges::find(machine.notes, text) == machine.notes.end())
+        machine.notes.push_back(text);
+}
+
 void check_distances(const Machine &machine, const std::string &label) {
     const std::size_t n = machine.nodes.size();
     const std::string expected = ", expected " + std::to_string(n) + " x " + std::to_string(n) + " for as many nodes";
@@ -64,7 +70,7 @@ void complete_nodes(Machine &machine, const CpuMask &present, const CpuMask &onl
         for (std::size_t i = 0; i < n; i++)
             machine.distance[i][i] = 10;
         if (n > 1)
-            machine.notes.push_back("no node distances given, 10 local and 20 remote used");
+            note(machine, "no node distances given, 10 local and 20 remote used");
     }
     check_distances(machine, label);
     order_nodes(machine, label);
@@ -82,23 +88,22 @@ void complete_nodes(Machine &machine, const CpuMask &present, const CpuMask &onl
             machine.cpus[static_cast<std::size_t>(cpu.value)].node = NodeId{static_cast<s64>(i)};
     }
     if (absent > 0)
-        machine.notes.push_back(count(absent, "CPU") + " in node lists but not present, dropped");
+        note(machine, count(absent, "CPU") + " in node lists but not present, dropped");
     if (repeated > 0)
-        machine.notes.push_back("CPUs listed in several nodes, " + count(repeated, "repetition") +
-                                " dropped (the first node keeps the CPU)");
+        note(machine, "CPUs listed in several nodes, " + count(repeated, "repetition") +
+                          " dropped (the first node keeps the CPU)");
     const CpuMask homeless = present - taken;
     for (CpuId cpu : homeless)
         machine.cpus[static_cast<std::size_t>(cpu.value)].node = NodeId{0};
     machine.nodes[0].cpus |= homeless;
     if (const int lost = (homeless & online).weight(); lost > 0)
-        machine.notes.push_back(count(lost, "CPU") + " in no node, put into node " +
-                                std::to_string(machine.nodes[0].os_index));
+        note(machine, count(lost, "CPU") + " in no node, put into node " + std::to_string(machine.nodes[0].os_index));
     for (Node &node : machine.nodes)
         node.cpus &= online;
     for (std::size_t i = 0; i < n; i++)
         for (std::size_t j = 0; j < i; j++)
             if (machine.distance[i][j] != machine.distance[j][i]) {
-                machine.notes.push_back("the distance matrix is not symmetric");
+                note(machine, "the distance matrix is not symmetric");
                 return;
             }
 }
@@ -138,10 +143,15 @@ void complete_masks(Machine &machine, const CpuMask &online) {
         }
         cpu.l2.set(id);
     }
+    // CPUs that know their cache do not share one with those that do not: LLCs must not overlap (TOPO-5).
+    CpuMask unknown;
+    for (CpuId id : online)
+        if (machine.cpus[static_cast<std::size_t>(id.value)].llc.empty())
+            unknown.set(id);
     for (CpuId id : online) {
         Cpu &cpu = machine.cpus[static_cast<std::size_t>(id.value)];
         if (cpu.llc.empty()) {
-            cpu.llc = cpu.package_mask & machine.nodes[static_cast<std::size_t>(cpu.node.value)].cpus;
+            cpu.llc = cpu.package_mask & machine.nodes[static_cast<std::size_t>(cpu.node.value)].cpus & unknown;
             no_llc++;
         }
         cpu.llc.set(id);
@@ -151,10 +161,10 @@ void complete_masks(Machine &machine, const CpuMask &online) {
             cpu.smt = cpu.l2 = cpu.llc = cpu.package_mask =
                 cpu.present ? CpuMask::of(CpuId{static_cast<s64>(i)}) : CpuMask();
     if (no_l2 > 0)
-        machine.notes.push_back("no L2 known for " + count(no_l2, "CPU") + ", hardware threads of the core used");
+        note(machine, "no L2 known for " + count(no_l2, "CPU") + ", hardware threads of the core used");
     if (no_llc > 0)
-        machine.notes.push_back("no last-level cache known for " + count(no_llc, "CPU") +
-                                ", CPUs of the package in the node used");
+        note(machine, "no last-level cache known for " + count(no_llc, "CPU") +
+                          ", those of a package in a node taken to share one");
 }
 
 void complete_capacities(Machine &machine) {
@@ -165,7 +175,7 @@ void complete_capacities(Machine &machine) {
             odd++;
         }
     if (odd > 0)
-        machine.notes.push_back("cpu_capacity outside 1..1024 on " + count(odd, "CPU") + ", 1024 used");
+        note(machine, "cpu_capacity outside 1..1024 on " + count(odd, "CPU") + ", 1024 used");
 }
 
 } // namespace

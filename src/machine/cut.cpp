@@ -105,7 +105,7 @@ void cut(Machine &machine, const Cut &cut, const std::string &label) {
                 Cpu &cpu = machine.cpus[static_cast<std::size_t>(id.value)];
                 cpu.package = core.package;
                 cpu.core = core.number;
-                cpu.cluster = cut.l2 > 1 ? core.number / cut.l2 : -1;
+                cpu.cluster = cut.cluster > 0 ? core.number / cut.cluster : -1;
                 cpu.smt = masks[key[0]];
                 cpu.l2 = masks[key[1]];
                 cpu.llc = masks[key[2]];

@@ -31,16 +31,13 @@ class Reader {
 
     Machine read() {
         machine_.source = "numactl -H";
-        for (std::string_view line : split_lines(text_)) {
-            line_++;
-            read_line(trim(line));
-        }
+        read_lines();
         if (machine_.nodes.empty())
             throw InputError(label_ +
                              ": holds node distances but no CPUs, expected 'node N cpus:' lines as numactl -H prints "
                              "(or use it as `distances` in a machine file with a `base`)");
         if (!rows_.empty())
-            place_matrix();
+            place_matrix(machine_);
         Cut how;
         how.smt = smt_from_node_lists(machine_);
         machine_.notes.push_back(
@@ -52,7 +49,21 @@ class Reader {
         return std::move(machine_);
     }
 
+    void read_distances(Machine &machine) {
+        read_lines();
+        if (rows_.empty())
+            throw InputError(label_ + ": no node distances, expected a matrix as numactl -H prints");
+        machine.distance.clear();
+        place_matrix(machine);
+    }
+
   private:
+    void read_lines() {
+        for (std::string_view line : split_lines(text_)) {
+            line_++;
+            read_line(trim(line));
+        }
+    }
     [[nodiscard]] InputError wrong(const std::string &what) const {
         return InputError(label_ + ": line " + std::to_string(line_) + ": " + what);
     }
@@ -111,13 +122,13 @@ class Reader {
             throw wrong("a second matrix row for node " + std::to_string(node));
     }
 
-    void place_matrix() {
+    void place_matrix(Machine &machine) {
         std::map<s64, std::size_t> column;
         for (std::size_t i = 0; i < columns_.size(); i++)
             column[columns_[i]] = i;
-        for (const Node &from : machine_.nodes) {
+        for (const Node &from : machine.nodes) {
             std::vector<int> row;
-            for (const Node &to : machine_.nodes) {
+            for (const Node &to : machine.nodes) {
                 const auto values = rows_.find(from.os_index);
                 const auto at = column.find(to.os_index);
                 if (values == rows_.end() || at == column.end())
@@ -125,7 +136,7 @@ class Reader {
                                      std::to_string(from.os_index) + " to node " + std::to_string(to.os_index));
                 row.push_back(values->second[at->second]);
             }
-            machine_.distance.push_back(std::move(row));
+            machine.distance.push_back(std::move(row));
         }
     }
 
@@ -151,6 +162,10 @@ bool is_numactl(std::string_view text) {
             return true;
     }
     return false;
+}
+
+void read_numactl_distances(std::string_view text, const std::string &label, Machine &machine) {
+    Reader(text, label).read_distances(machine);
 }
 
 Machine read_numactl(std::string_view text, const std::string &label) { return Reader(text, label).read(); }

@@ -20,6 +20,8 @@ Machine read_sysfs(const Snapshot &snapshot, const std::string &label);
 Machine read_hwloc_xml(std::string_view xml, const std::string &label);
 Machine read_synthetic(const std::string &text);
 Machine read_numactl(std::string_view text, const std::string &label);
+// The matrix alone, for the nodes that `machine` has already.
+void read_numactl_distances(std::string_view text, const std::string &label, Machine &machine);
 Machine read_lscpu(std::string_view text, const std::string &label);
 Machine read_domain_dump(std::string_view json, const std::string &label);
 
@@ -43,6 +45,7 @@ struct Cut {
     int smt = 1;           // threads of a core
     bool adjacent = false; // siblings have neighbouring numbers; else all first threads come first
     int l2 = 1;            // cores that share an L2
+    int cluster = 0;       // cores of a cluster in the sense of arm64; 0: none known
     int llc = 0;           // cores that share a last-level cache; 0: those of a node in one package
     int packages = 0;      // all packages, equal in nodes or cores; 0: one per node with CPUs
 };

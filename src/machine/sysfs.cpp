@@ -40,20 +40,23 @@ class Reader {
         return text ? parse_number(*text) : std::nullopt;
     }
 
-    // A mask in list notation, or else in hexadecimal words. Nothing if neither file is there or holds anything.
-    std::optional<CpuMask> mask(const std::string &list_path, const std::string &hex_path) const {
-        if (const auto text = files_.read(list_path); text && !trim(*text).empty()) {
-            auto list = parse_list(trim(*text));
-            if (!list)
-                throw InputError(label_ + ": " + list_path + " is malformed, expected a CPU list such as 0-3,8 below " +
-                                 std::to_string(max_cpus));
-            return list;
-        }
+    // A mask in hexadecimal words, or else in list notation. Nothing if neither file is there or holds anything. The
+    // words first: some old kernels print wrong lists (shared_cpu_list on Bulldozer).
+    std::optional<CpuMask> mask(const std::string &hex_path, const std::string &list_path) const {
         if (const auto text = files_.read(hex_path); text && !trim(*text).empty())
             return parse_hex_mask(*text, label_ + ": " + hex_path);
-        return {};
+        return list(list_path);
     }
-    std::optional<CpuMask> list(const std::string &path) const { return mask(path, ""); }
+    std::optional<CpuMask> list(const std::string &path) const {
+        const auto text = files_.read(path);
+        if (!text || trim(*text).empty())
+            return {};
+        auto mask = parse_list(trim(*text));
+        if (!mask)
+            throw InputError(label_ + ": " + path + " is malformed, expected a CPU list such as 0-3,8 below " +
+                             std::to_string(max_cpus));
+        return mask;
+    }
 
     void read_cpuinfo() {
         const std::string text = files_.read("proc/cpuinfo").value_or("");
@@ -125,8 +128,8 @@ class Reader {
         cpu.cluster = small(topology + "cluster_id");
         if (cpu.cluster == 65535) // "none" of x86, where cpu_l2c_id is a 16-bit number
             cpu.cluster = -1;
-        cpu.smt = mask(topology + "thread_siblings_list", topology + "thread_siblings").value_or(CpuMask());
-        cpu.package_mask = mask(topology + "core_siblings_list", topology + "core_siblings").value_or(CpuMask());
+        cpu.smt = mask(topology + "thread_siblings", topology + "thread_siblings_list").value_or(CpuMask());
+        cpu.package_mask = mask(topology + "core_siblings", topology + "core_siblings_list").value_or(CpuMask());
         cpu.capacity = std::max(small(path_of(id) + "/cpu_capacity"), 0);
         if (cpu.capacity == 0)
             cpu.capacity = 1024;
@@ -140,7 +143,7 @@ class Reader {
             const std::string path = cache + "/index" + std::to_string(index) + "/";
             const s64 level = number(path + "level").value_or(0);
             const std::string type = files_.read(path + "type").value_or("");
-            const auto shared = mask(path + "shared_cpu_list", path + "shared_cpu_map");
+            const auto shared = mask(path + "shared_cpu_map", path + "shared_cpu_list");
             if (trim(type) == "Instruction" || !shared || !shared->test(id))
                 continue;
             if (level == 2)
@@ -163,7 +166,7 @@ class Reader {
         bool complete_matrix = true;
         for (int node : numbers) {
             const std::string path = node_folder + "/node" + std::to_string(node) + "/";
-            machine_.nodes.push_back({node, mask(path + "cpulist", path + "cpumap").value_or(CpuMask())});
+            machine_.nodes.push_back({node, mask(path + "cpumap", path + "cpulist").value_or(CpuMask())});
             std::vector<int> row;
             const std::string distances = files_.read(path + "distance").value_or("");
             for (std::string_view rest = trim(distances); !rest.empty();) {
