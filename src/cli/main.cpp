@@ -11,6 +11,8 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace fairground;
@@ -56,9 +58,16 @@ std::string usage_error(const CLI::App &app, const CLI::ParseError &error, int a
 int flush_output(int exit_code) {
     errno = 0;
     std::cout.flush();
-    if (std::cout.good() || errno == EPIPE || errno == 0)
+    if (std::cout.good())
         return exit_code;
-    return complain(std::string("standard output cannot be written: ") + std::strerror(errno));
+    // An earlier write may have failed, and its errno is gone: a pipe that fails is one that nobody reads.
+    struct stat status {};
+    if (errno == 0 && fstat(STDOUT_FILENO, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
+        errno = EPIPE;
+    if (errno == EPIPE)
+        return exit_code;
+    return complain(std::string("standard output cannot be written") +
+                    (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
 }
 
 int dispatch(int argc, char **argv) {

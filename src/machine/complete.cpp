@@ -178,6 +178,14 @@ void complete_capacities(Machine &machine) {
         note(machine, "cpu_capacity outside 1..1024 on " + count(odd, "CPU") + ", 1024 used");
 }
 
+// Names end up on terminals and in JSON: no control characters, no padding blanks as in CPUID strings.
+void tidy(std::string &text) {
+    for (char &c : text)
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f')
+            c = ' ';
+    text = std::string(trim(text).substr(0, 200));
+}
+
 } // namespace
 
 Cpu &add_cpu(Machine &machine, s64 number, const std::string &label) {
@@ -200,6 +208,8 @@ void complete(Machine &machine, const std::string &label) {
     complete_nodes(machine, present, online, label);
     complete_masks(machine, online);
     complete_capacities(machine);
+    tidy(machine.name);
+    tidy(machine.model);
     machine.costs = default_costs(machine.arch, machine);
 }
 

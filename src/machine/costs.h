@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Costs of switching, waking and moving data on a machine. Every figure has a row of shared/COSTS.md as its
-// source (docs/costs.md has the table); all can be set in a machine file. The scheduler never reads them: it
+// Costs of switching, waking and moving data on a machine. Every figure has a row of docs/costs.md as its
+// source; all can be set in a machine file. The scheduler never reads them: it
 // sees firmware distances, the work feels these.
 #pragma once
 
