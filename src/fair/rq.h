@@ -158,7 +158,6 @@ struct Rq {
     u8 nohz_flags = 0;
     u8 nohz_idle_balance = 0; // flags a kick handed to the softirq (LB-31)
     bool nohz_tick_stopped = false;
-    bool in_nohz_mask = false;
     bool has_blocked_load = false;
     u64 last_blocked_load_update_tick = 0;
 

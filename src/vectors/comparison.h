@@ -32,4 +32,19 @@ class Comparison {
     std::string rule_;
 };
 
+// Whole values at once: true if equal, otherwise the first difference is reported. `rule_of` names the rule of a
+// JSON path.
+template <class RuleOf>
+bool same_json(std::string_view where, const Json &model, const Json &expected, Report &report, RuleOf rule_of) {
+    if (model == expected)
+        return true;
+    const auto path = Json::diff(expected, model).at(0).at("path").template get<std::string>();
+    const Json::json_pointer at(path);
+    const auto show = [&at](const Json &json) {
+        return json.contains(at) ? json.at(at).dump() : std::string("missing");
+    };
+    report.different(where, rule_of(path), path + " is " + show(model) + ", expected " + show(expected));
+    return false;
+}
+
 } // namespace fairground::vectors

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "fair/wake_placement.h"
 #include "vectors/comparison.h"
+#include "vectors/read.h"
 
 #include <algorithm>
 #include <array>
@@ -15,43 +16,6 @@ namespace {
 bool recognises(const Json &first) { return first.contains("call") && first.contains("sd_shared"); }
 
 bool flag(const Json &object, const char *key) { return object.at(key).get<int>() != 0; }
-
-CpuMask mask_of(const Json &text) {
-    const auto mask = parse_list(text.get_ref<const std::string &>());
-    if (!mask)
-        throw InputError(text.dump() + " is not a CPU list");
-    return *mask;
-}
-
-struct FlagName {
-    std::string_view name;
-    u32 bit;
-};
-constexpr std::array flag_table = {
-    FlagName{"BALANCE_NEWIDLE", SD_BALANCE_NEWIDLE},
-    FlagName{"BALANCE_EXEC", SD_BALANCE_EXEC},
-    FlagName{"BALANCE_FORK", SD_BALANCE_FORK},
-    FlagName{"BALANCE_WAKE", SD_BALANCE_WAKE},
-    FlagName{"WAKE_AFFINE", SD_WAKE_AFFINE},
-    FlagName{"SHARE_CPUCAPACITY", SD_SHARE_CPUCAPACITY},
-    FlagName{"CLUSTER", SD_CLUSTER},
-    FlagName{"SHARE_LLC", SD_SHARE_LLC},
-    FlagName{"SERIALIZE", SD_SERIALIZE},
-    FlagName{"PREFER_SIBLING", SD_PREFER_SIBLING},
-    FlagName{"NUMA", SD_NUMA},
-};
-
-u32 flags_of(const Json &names) {
-    u32 flags = 0;
-    for (const Json &name : names) {
-        const auto &text = name.get_ref<const std::string &>();
-        const auto *row = std::ranges::find(flag_table, text, &FlagName::name);
-        if (row == flag_table.end())
-            throw InputError("unknown domain flag " + name.dump());
-        flags |= row->bit;
-    }
-    return flags;
-}
 
 SchedGroup *add_group(DomainTree &tree, const Json &json) {
     GroupCapacity &sgc = tree.capacities.emplace_back();
