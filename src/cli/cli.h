@@ -27,5 +27,6 @@ inline constexpr int exit_interrupted = 130; // as a shell reports SIGINT
 
 void add_features(CLI::App &app, int &exit_code);
 void add_machine(CLI::App &app, int &exit_code);
+void add_run(CLI::App &app, int &exit_code);
 
 } // namespace fairground::cli

@@ -81,6 +81,7 @@ int dispatch(int argc, char **argv) {
     int exit_code = cli::exit_ok;
     cli::add_features(app, exit_code);
     cli::add_machine(app, exit_code);
+    cli::add_run(app, exit_code);
 
     try {
         app.parse(argc, argv);
