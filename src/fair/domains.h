@@ -11,7 +11,9 @@
 #include "base/types.h"
 
 #include <deque>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fairground {
@@ -80,8 +82,8 @@ struct Domain {
     CpuMask span;
     int span_weight = 0;
     u32 flags = 0;
-    std::vector<SchedGroup *> groups; // in list order, the local one first
-    DomainShared *shared = nullptr;   // only where the domain owns one (sd->shared)
+    std::span<SchedGroup *const> groups; // in list order, the local one first; equal lists share their storage
+    DomainShared *shared = nullptr;      // only where the domain owns one (sd->shared)
 
     int imbalance_pct = 0;
     int cache_nice_tries = 0;
@@ -118,8 +120,9 @@ struct CpuDomains {
     Domain *numa = nullptr;
     Domain *asym_packing = nullptr;
     Domain *asym_cpucapacity = nullptr;
-    CpuMask smt; // siblings, for the idle searches
+    CpuMask smt; // online siblings, for the idle searches
     NodeId node;
+    int capacity = 1024; // arch_scale_cpu_capacity (TOPO-26)
 };
 
 enum class NumaTopology : u8 { direct, glueless_mesh, backplane };
@@ -136,7 +139,8 @@ struct DomainTree {
     std::deque<SchedGroup> groups;
     std::deque<GroupCapacity> capacities;
     std::deque<DomainShared> shared;
-    std::vector<CpuDomains> cpus; // by CPU number
+    std::deque<std::vector<SchedGroup *>> group_lists; // what Domain::groups point into
+    std::vector<CpuDomains> cpus;                      // by CPU number
 
     bool smt_active = false;     // some core has two or more active threads
     bool cluster_active = false; // TOPO-52
@@ -145,10 +149,13 @@ struct DomainTree {
 
     // Scheduler's view of distances (TOPO-12..18).
     std::vector<int> numa_level_distances; // D, ascending, local included; empty: no NUMA levels
-    int max_numa_distance = 0;             // of the firmware's values
+    std::vector<int> firmware_distances;   // distinct values that NUMA balancing knows (TOPO-16), ascending
+    int max_numa_distance = 0;             // the last of them
+    int level_max = 0;                     // sched_domain_level_max: number of the highest level ever built
+    int max_llc_id = -1;                   // largest sd_llc_id in use
     NumaTopology numa_topology = NumaTopology::direct;
     int node_reclaim_distance = 30;
-    std::vector<std::vector<int>> node_distance; // by NodeId, as the scheduler uses it (TOPO-17); empty: one node
+    std::vector<std::vector<int>> node_distance; // by NodeId, firmware values (node_distance()); empty: one node
 
     std::vector<std::string> notes; // what a kernel would have logged, e.g. an insane span
 };
@@ -157,7 +164,8 @@ struct DomainTree {
 // would give up (TOPO-5), the CPUs have no domain and a note says why.
 DomainTree build_domains(const Machine &machine);
 
-// The same for several cpuset partitions; CPUs in none of them have no domain.
-DomainTree build_domains(const Machine &machine, const std::vector<CpuMask> &partitions);
+// The same for several cpuset partitions; CPUs in none of them have no domain. Offline CPUs of a partition are left
+// out. relax_domain_level: from this level on domains take no part in newly-idle balance (TOPO-27); -1: unused.
+DomainTree build_domains(const Machine &machine, const std::vector<CpuMask> &partitions, int relax_domain_level = -1);
 
 } // namespace fairground::fair

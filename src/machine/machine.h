@@ -57,6 +57,8 @@ struct Machine {
     bool amd_zen = false;      // node_reclaim_distance 32 instead of 30 (TOPO-25)
     bool snc_average = false;  // GRANITERAPIDS_X or ATOM_DARKMONT_X: inter-package distances averaged (TOPO-17)
     int split_llc = 0;         // boot option split_llc=k (TOPO-6); 0: off
+    int threads_per_core = 0;  // as counted at boot; 0: as the present CPUs have (TOPO-8)
+    int nodes_per_package = 0; // the same: nodes with CPUs per package, rounded up (TOPO-8, TOPO-17)
     bool asym_packing = false; // ITMT on: CLS, MC and PKG carry SD_ASYM_PACKING (TOPO-8)
 
     Costs costs;
@@ -70,6 +72,12 @@ struct Machine {
             if (cpus[cpu].present && cpus[cpu].online)
                 mask.set(CpuId{static_cast<s64>(cpu)});
         return mask;
+    }
+    // CPUs that counted when the kernel last scaled its tunables (EEVDF-6): a CPU that goes offline still counts
+    // itself.
+    [[nodiscard]] int scaling_cpus() const {
+        const int online_cpus = online().weight();
+        return present().weight() > online_cpus ? online_cpus + 1 : online_cpus;
     }
     [[nodiscard]] CpuMask present() const {
         CpuMask mask;
