@@ -225,18 +225,26 @@ void number_llcs(const Machine &machine, DomainTree &tree) {
     const CpuMask present = machine.present();
     const CpuMask online = machine.online();
     const SiblingMasks masks(machine, present);
+    // An offline CPU alone in its mask is mostly one of which nothing is known.
+    bool lone = true;
+    for (CpuId cpu : online)
+        lone &= masks.core_group(cpu).weight() == 1;
     int next = 0;
     for (CpuId cpu : present) {
-        int &id = tree.cpus[static_cast<std::size_t>(cpu)].llc_id;
-        for (CpuId sibling : masks.core_group(cpu)) {
-            id = tree.cpus[static_cast<std::size_t>(sibling)].llc_id;
-            if (id >= 0)
+        const CpuMask sharers = masks.core_group(cpu);
+        if (!online.test(cpu) && sharers.weight() == 1 && !lone)
+            continue;
+        int id = -1;
+        for (CpuId sibling : sharers)
+            if (id = tree.cpus[static_cast<std::size_t>(sibling)].llc_id; id >= 0)
                 break;
-        }
         if (id < 0)
             id = next++;
+        for (CpuId sibling : sharers) // also for those whose own mask no longer has this CPU, as it is offline
+            if (int &own = tree.cpus[static_cast<std::size_t>(sibling)].llc_id; own < 0)
+                own = id;
         if (online.test(cpu))
-            tree.max_llc_id = std::max(tree.max_llc_id, id);
+            tree.max_llc_id = std::max(tree.max_llc_id, tree.cpus[static_cast<std::size_t>(cpu)].llc_id);
     }
 }
 

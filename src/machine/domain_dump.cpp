@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "machine/readers.h"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace fairground {
@@ -37,6 +39,7 @@ class Reader {
                              std::string(error.what()).substr(0, 200));
         }
         complete(machine_, label_);
+        place_offline();
         return std::move(machine_);
     }
 
@@ -89,12 +92,64 @@ class Reader {
         const std::string model = spec.value("cpu", std::string());
         machine_.model = model;
         machine_.amd_zen = globals.value("node_reclaim_distance", 30) == 32;
-        machine_.snc_average = model == "GraniteRapids";
+        // TOPO-17; QEMU's names of GRANITERAPIDS_X and ATOM_DARKMONT_X.
+        machine_.snc_average = model.starts_with("GraniteRapids") || model.starts_with("ClearwaterForest");
+        machine_.threads_per_core = boot_fact("Max. threads per core:");
+        machine_.nodes_per_package = boot_fact("Num. nodes per package:");
         const std::string append = spec.value("append", std::string());
         if (const auto at = append.find("split_llc="); at != std::string::npos) {
             const std::string_view value = std::string_view(append).substr(at + 10);
             machine_.split_llc = static_cast<int>(parse_number(value.substr(0, value.find(' '))).value_or(0));
         }
+    }
+
+    // "CPU topo: Max. threads per core: 2"; 0 if the boot log has no such line.
+    [[nodiscard]] int boot_fact(std::string_view key) const {
+        for (const json &note : dump_.value("kernel_notes", json::array())) {
+            const auto line = note.get<std::string>();
+            if (const auto at = line.find(key); at != std::string::npos)
+                return static_cast<int>(parse_number(trim(std::string_view(line).substr(at + key.size()))).value_or(0));
+        }
+        return 0;
+    }
+
+    // The masks say nothing about CPUs that were offline by then, but the kernel had booted with them and numbered its
+    // LLCs (TOPO-53). The request tells their place: QEMU numbers the threads of a core, the cores of a module and so
+    // on one after the other, and shares L3 caches per die unless asked otherwise.
+    void place_offline() {
+        const json spec = dump_.value("spec", json::object());
+        const auto smp = spec.value("smp", std::vector<int>()); // packages, dies, modules, cores, threads
+        const auto order = spec.value("order", std::vector<int>());
+        const auto nodes = spec.value("nodes", std::vector<std::vector<int>>());
+        const CpuMask offline = machine_.present() - machine_.online();
+        if (smp.size() != 5 || std::ranges::any_of(smp, [](int n) { return n < 1 || n > max_cpus; }) || offline.empty())
+            return;
+        static constexpr std::array<std::string_view, 5> names{"socket", "die", "module", "core", "thread"};
+        const std::string sharing = spec.value("cache", json::object()).value("l3", std::string("die"));
+        s64 size = 1; // CPUs under one L3
+        for (std::size_t i = names.size(); i-- > 0 && names[i] != sharing;)
+            size *= smp[i];
+        const auto index = [&](CpuId cpu) {
+            const auto at = static_cast<std::size_t>(cpu);
+            return at < order.size() ? order[at] : cpu.value;
+        };
+        const auto node = [&](CpuId cpu) {
+            return std::ranges::find_if(nodes,
+                                        [&](const auto &row) { return std::ranges::count(row, index(cpu)) > 0; });
+        };
+        for (CpuId id : offline) {
+            Cpu &cpu = machine_.cpus[static_cast<std::size_t>(id)];
+            for (CpuId other : machine_.present()) {
+                if (node(other) != node(id) || index(other) / size != index(id) / size)
+                    continue;
+                cpu.llc.set(other);
+                if (const Cpu &sharer = machine_.cpus[static_cast<std::size_t>(other)]; sharer.online) {
+                    cpu.node = sharer.node;
+                    cpu.package = sharer.package;
+                }
+            }
+        }
+        machine_.notes.push_back("offline CPUs " + to_list(offline) + ": LLC by the request for the virtual machine");
     }
 
     json dump_;

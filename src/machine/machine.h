@@ -6,7 +6,7 @@
 // CPU numbers are the kernel's. `cpus` is indexed by them and may have holes (present = false). Nodes are dense
 // positions 0..n-1 in ascending order of the firmware's node number, which `Node::os_index` keeps (sparse node
 // numbers occur). Masks of an online CPU and of nodes hold online CPUs only, as the kernel's; those of an offline CPU
-// hold just itself.
+// hold just itself, but for `llc`, which may tell with whom it shared one before.
 #pragma once
 
 #include "base/cpu_mask.h"

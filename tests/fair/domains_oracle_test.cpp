@@ -4,7 +4,7 @@
 #include "base/lines.h"
 #include "fair/domains.h"
 #include "fair/features.h"
-#include "machine/oracle_dump.h"
+#include "machine/reader.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ class DomainsOracle : public testing::TestWithParam<std::string> {};
 
 TEST_P(DomainsOracle, EqualsTheKernel) {
     const json dump = load(GetParam());
-    const Machine machine = read_oracle_dump(dump, GetParam());
+    const Machine machine = read_machine(folder / (GetParam() + ".json.gz"));
     const DomainTree tree = build_domains(machine);
 
     const json &globals = dump.at("globals");
