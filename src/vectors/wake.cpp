@@ -76,8 +76,10 @@ void add_chain(DomainTree &tree, CpuDomains &cpu, const Json &chain) {
         sd.span_weight = sd.span.weight();
         if (const int shared = json.at("shared"); shared >= 0)
             sd.shared = &tree.shared.at(static_cast<std::size_t>(shared));
+        std::vector<SchedGroup *> &list = tree.group_lists.emplace_back();
         for (const Json &group : json.at("groups"))
-            sd.groups.push_back(add_group(tree, group));
+            list.push_back(add_group(tree, group));
+        sd.groups = list;
         sd.child = below;
         if (below != nullptr)
             below->parent = &sd;

@@ -4,6 +4,7 @@
 #include "fair/slow_path.h"
 #include "wake_world.h"
 
+#include <array>
 #include <gtest/gtest.h>
 
 namespace fairground::fair::test {
@@ -175,6 +176,7 @@ struct TwoGroups {
     World w;
     SchedGroup local, idlest;
     GroupCapacity local_capacity, idlest_capacity;
+    std::array<SchedGroup *, 2> list{&local, &idlest};
     Domain sd;
 
     TwoGroups(int local_weight, int local_running, int idlest_weight, int idlest_running, int imb)
@@ -191,7 +193,7 @@ struct TwoGroups {
         sd.flags = numa_flags;
         sd.imbalance_pct = 117;
         sd.imb_numa_nr = imb;
-        sd.groups = {&local, &idlest};
+        sd.groups = list;
         run(0, local_running);
         run(local_weight, idlest_running);
     }

@@ -58,6 +58,7 @@ inline DomainTree regular_tree(int cpus, const std::vector<Level> &levels, int s
             (below != nullptr ? below->parent : sd.base) = &domain;
             const int part = below != nullptr ? below->span_weight : 1;
             const int first = domain.span.first();
+            std::vector<SchedGroup *> &list = tree.group_lists.emplace_back();
             for (int i = 0; i < level.size; i += part) {
                 const int at = first + (cpu / part * part - first + i) % level.size;
                 GroupCapacity &sgc = tree.capacities.emplace_back();
@@ -68,8 +69,9 @@ inline DomainTree regular_tree(int cpus, const std::vector<Level> &levels, int s
                 group.weight = part;
                 group.flags = below != nullptr ? below->flags : 0;
                 group.sgc = &sgc;
-                domain.groups.push_back(&group);
+                list.push_back(&group);
             }
+            domain.groups = list;
             if ((level.flags & SD_SHARE_LLC) != 0)
                 sd.llc = &domain;
             if ((level.flags & SD_NUMA) != 0 && sd.numa == nullptr)
