@@ -60,12 +60,13 @@ Kernel::~Kernel() = default;
 
 void Kernel::run_until(Time end) {
     while (!queue_.empty() && queue_.first().time <= end) {
-        const Event event = queue_.pop();
+        const Event event = queue_.begin();
         scheduler_.now = event.time;
         update_jiffies();
         counters_.events++;
         mix(event.time ^ static_cast<u64>(event.kind()) << 60 ^ static_cast<u64>(event.cpu) << 44);
         handle(event);
+        queue_.end();
     }
     scheduler_.now = std::max(scheduler_.now, end);
     update_jiffies();

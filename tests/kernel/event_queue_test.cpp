@@ -47,6 +47,30 @@ TEST(EventQueue, ACancelledEventIsGone) {
     EXPECT_TRUE(queue.empty());
 }
 
+TEST(EventQueue, TheEventBeingHandledCountsAsGoneUntilItIsArmedAgain) {
+    EventQueue queue(2);
+    queue.arm(EventKind::work, 0, 10);
+    queue.arm(EventKind::timer, 1, 20);
+    EXPECT_EQ(queue.begin().cpu, 0);
+    EXPECT_FALSE(queue.armed(EventKind::work, 0));
+    queue.cancel(EventKind::work, 0);   // nothing to cancel
+    queue.arm(EventKind::timer, 0, 10); // sorts before the one being handled
+    queue.end();
+    EXPECT_EQ(queue.size(), 2U);
+
+    EXPECT_EQ(queue.begin().kind(), EventKind::timer);
+    queue.arm(EventKind::timer, 0, 30); // again: moved, not doubled
+    queue.end();
+    EXPECT_EQ(queue.size(), 2U);
+    EXPECT_TRUE(queue.armed(EventKind::timer, 0));
+    EXPECT_EQ(queue.pop().time, 20U);
+    EXPECT_EQ(queue.begin().time, 30U);
+    queue.arm(EventKind::timer, 0, 40);
+    queue.cancel(EventKind::timer, 0); // armed again, then not
+    queue.end();
+    EXPECT_TRUE(queue.empty());
+}
+
 // Against an ordered map that does the same.
 TEST(EventQueue, AgreesWithASortedReference) {
     constexpr s32 cpus = 37;
