@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 namespace fairground {
 
@@ -32,6 +33,17 @@ bool all_finished(const Parts &parts) {
     return any;
 }
 
+// What the kernel did, warm-up included.
+void add_counters(const kernel::Counters &counters, std::vector<Metric> &metrics) {
+    const auto add = [&](const char *name, u64 value) { metrics.push_back({name, static_cast<double>(value)}); };
+    add("switches", counters.switches);
+    add("wake-ups", counters.wakeups);
+    add("migrations", std::accumulate(counters.migrations.begin(), counters.migrations.end(), u64{0}));
+    add("interrupts", counters.interrupts);
+    add("balance passes", counters.balance_passes);
+    add("pushes", counters.pushes);
+}
+
 } // namespace
 
 RunFunction simulation(const Study &study, const Machine &machine) {
@@ -54,6 +66,7 @@ RunFunction simulation(const Study &study, const Machine &machine) {
         Outcome outcome;
         for (const auto &part : parts)
             part->collect(kernel, outcome.metrics);
+        add_counters(kernel.counters(), outcome.metrics);
         outcome.digest = kernel.digest();
         return outcome;
     };
