@@ -3,7 +3,9 @@
 // fairground machine show: a machine as the scheduler sees it.
 #include "base/error.h"
 #include "cli/cli.h"
+#include "fair/domains.h"
 #include "machine/reader.h"
+#include "report/domains_report.h"
 #include "report/machine_report.h"
 
 #include <iostream>
@@ -22,12 +24,35 @@ struct Options {
     bool json = false;
 };
 
+// The machine and its domains in one object. `notes`: first the reader's, then what a kernel would have logged.
+nlohmann::ordered_json show_json(const Machine &machine, const fair::DomainTree &tree, std::optional<CpuId> only) {
+    nlohmann::ordered_json json = machine_json(machine);
+    nlohmann::ordered_json domains = domains_json(machine, tree);
+    for (auto &note : domains["notes"])
+        json["notes"].push_back(std::move(note));
+    json["globals"] = std::move(domains["globals"]);
+    json["cpus"] = nlohmann::ordered_json::array();
+    for (auto &cpu : domains["cpus"])
+        if (!only || cpu["id"] == only->value)
+            json["cpus"].push_back(std::move(cpu));
+    return json;
+}
+
 int show(const Options &options) {
     const Machine machine = read_machine(options.machine);
-    if (options.json)
-        std::cout << machine_json(machine).dump(1) << '\n';
+    std::optional<CpuId> only;
+    if (options.cpu) {
+        only = CpuId{*options.cpu};
+        if (!machine.online().test(*only))
+            throw InputError("--cpu " + std::to_string(*options.cpu) + ": not online in " + machine.name +
+                             ", expected one of " + to_list(machine.online()));
+    }
+    const fair::DomainTree tree = fair::build_domains(machine);
+    if (options.json) // names may hold bytes that are not UTF-8
+        std::cout << show_json(machine, tree, only).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << '\n';
     else
-        std::cout << machine_text(machine);
+        std::cout << machine_text(machine) << '\n' << domains_text(machine, tree, only);
     return exit_ok;
 }
 

@@ -94,6 +94,8 @@ Machine read_machine_from(const std::string &spec, const std::string &folder, in
                    "such as 'pack:2 core:4 pu:2'");
     if (machine.name.empty())
         machine.name = path == "-" ? "stdin" : fs::exists(path, error) ? stem(path) : spec;
+    if (machine.name.empty())
+        machine.name = spec;
     return machine;
 }
 
