@@ -231,20 +231,20 @@ void number_llcs(const Machine &machine, DomainTree &tree) {
         lone &= masks.core_group(cpu).weight() == 1;
     int next = 0;
     for (CpuId cpu : present) {
+        int &own = tree.cpus[static_cast<std::size_t>(cpu)].llc_id;
         const CpuMask sharers = masks.core_group(cpu);
-        if (!online.test(cpu) && sharers.weight() == 1 && !lone)
-            continue;
-        int id = -1;
-        for (CpuId sibling : sharers)
-            if (id = tree.cpus[static_cast<std::size_t>(sibling)].llc_id; id >= 0)
-                break;
-        if (id < 0)
-            id = next++;
-        for (CpuId sibling : sharers) // also for those whose own mask no longer has this CPU, as it is offline
-            if (int &own = tree.cpus[static_cast<std::size_t>(sibling)].llc_id; own < 0)
-                own = id;
+        if (own < 0 && (online.test(cpu) || sharers.weight() > 1 || lone)) {
+            for (CpuId sibling : sharers)
+                if (own < 0)
+                    own = tree.cpus[static_cast<std::size_t>(sibling)].llc_id;
+            if (own < 0)
+                own = next++;
+            for (CpuId sibling : sharers) // also those whose own mask lacks this CPU, as it is offline
+                if (int &id = tree.cpus[static_cast<std::size_t>(sibling)].llc_id; id < 0)
+                    id = own;
+        }
         if (online.test(cpu))
-            tree.max_llc_id = std::max(tree.max_llc_id, tree.cpus[static_cast<std::size_t>(cpu)].llc_id);
+            tree.max_llc_id = std::max(tree.max_llc_id, own);
     }
 }
 
@@ -273,7 +273,7 @@ void build_partition(const Machine &machine, const std::vector<TopologyLevel> &t
 } // namespace
 
 DomainTree build_domains(const Machine &machine, const std::vector<CpuMask> &partitions, int relax_domain_level) {
-    DomainTree tree;
+    DomainTree tree; // TOPO-59: nothing of an earlier tree lives on
     const CpuMask online = machine.online();
     tree.cpus.resize(machine.cpus.size());
     tree.node_reclaim_distance = machine.amd_zen ? 32 : 30; // TOPO-25

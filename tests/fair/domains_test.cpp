@@ -74,6 +74,41 @@ TEST(Domains, SeveralCachesPerNodeKeepPkg) {
     EXPECT_EQ(find(tree, 0, "NUMA", 2)->imb_numa_nr, 8);
 }
 
+// TOPO-2, -4, -15: positions in the full table, which removal does not change. TOPO-3: PKG is the node.
+TEST(Domains, LevelNumbers) {
+    const Matrix two{{10, 20}, {20, 10}};
+    const auto levels = [](const Machine &m) {
+        const DomainTree tree = build_domains(m);
+        std::string text;
+        for (const Domain *sd = tree.cpus[0].base; sd != nullptr; sd = sd->parent)
+            text.append(sd->name).append(std::to_string(sd->level)).append(" ");
+        return text;
+    };
+    // The generic table always has SMT; x86 has it only with threads (TOPO-8).
+    EXPECT_EQ(levels(make_machine({.distance = two, .cores = {8, 8}, .llc = 4})), "MC2 PKG3 NUMA5 ");
+    EXPECT_EQ(levels(make_machine({.arch = Arch::x86, .distance = two, .cores = {8, 8}, .llc = 4})), "MC1 PKG2 NUMA4 ");
+    EXPECT_EQ(levels(make_machine({.arch = Arch::x86, .distance = two, .cores = {8, 8}, .smt = 2, .llc = 4})),
+              "SMT0 MC2 PKG3 NUMA5 ");
+    // Threads switched off after boot leave the table as it is.
+    Machine m = make_machine({.arch = Arch::x86, .distance = two, .cores = {8, 8}, .llc = 4});
+    m.threads_per_core = 2;
+    EXPECT_EQ(levels(m), "MC2 PKG3 NUMA5 ");
+
+    Machine sockets = make_machine({.arch = Arch::x86, .cores = {8}, .llc = 4});
+    for (std::size_t cpu = 4; cpu < 8; cpu++)
+        sockets.cpus[cpu].package = 1;
+    EXPECT_EQ(to_list(find(build_domains(sockets), 0, "PKG")->span), "0-7");
+}
+
+// TOPO-7: CPUs of one L2 on x86; SMT siblings where the L2 is unknown, which then says nothing new.
+TEST(Domains, L2ClustersOnX86) {
+    Machine m = make_machine({.arch = Arch::x86, .cores = {8}, .l2 = 4});
+    EXPECT_EQ(names(build_domains(m), 0), "CLS MC");
+    for (Cpu &cpu : m.cpus)
+        cpu.l2 = CpuMask();
+    EXPECT_EQ(names(build_domains(m), 0), "MC");
+}
+
 // 10.2: TOPO-25 (30 is not above 30), TOPO-33, TOPO-50.
 TEST(Domains, Ring) {
     const Machine m = make_machine({.distance = ring, .cores = {4, 4, 4, 4}});
