@@ -36,7 +36,7 @@ struct BalanceWorld {
     Domain sd;
     std::deque<SchedGroup> groups;
     std::deque<GroupCapacity> capacities;
-    std::vector<SchedGroup *> list;
+    std::vector<SchedGroup *> group_list;
 
     explicit BalanceWorld(int count, const std::vector<std::string_view> &cores = {}, const Tunables &tunables = {})
         : s(flat_tree(count, cores), CpuMask::range(0, count - 1), Features(), tunables) {
@@ -59,8 +59,8 @@ struct BalanceWorld {
         sgc.capacity = u64{1024} * static_cast<u64>(made.weight);
         sgc.min_capacity = sgc.max_capacity = 1024;
         sgc.next_update = ~u64{0};
-        list.push_back(&made);
-        sd.groups = list;
+        group_list.push_back(&made);
+        sd.groups = group_list;
         return made;
     }
     Rq &rq(int cpu) { return s.rqs[static_cast<std::size_t>(cpu)]; }
