@@ -15,7 +15,8 @@ Scheduler::Scheduler(DomainTree tree, const CpuMask &online, const Features &fea
         rq.cfs.rq = &rq;
         rq.asym_priority = -static_cast<s32>(i);
         rq.sd = domains.cpus[i];
-        rq.avg_idle = 2 * tunables.migration_cost; // LB-13
+        rq.arch_capacity = rq.cpu_capacity = static_cast<u64>(std::max(rq.sd.capacity, 1)); // TOPO-44, at the build
+        rq.avg_idle = 2 * tunables.migration_cost;                                          // LB-13
         rq.max_idle_balance_cost = tunables.migration_cost;
         smt_num_threads = std::max(smt_num_threads, rq.sd.smt.weight());
     }

@@ -2,6 +2,7 @@
 //
 // The worked examples of the rules for scheduling domains, and facts printed by kernels on known machines.
 #include "domain_machines.h"
+#include "fair/scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -362,6 +363,12 @@ TEST(Domains, AsymmetricCapacity) {
     EXPECT_EQ(cpu.balance_shared->nr_busy_cpus, 8);
     EXPECT_EQ(cpu.llc_shared->nr_idle_scan, 512);
     EXPECT_EQ(cpu.llc_shared->nr_busy_cpus, 4);
+
+    // Run queues begin with what the build found.
+    const Scheduler s(build_domains(m), m.online(), Features(), Tunables());
+    EXPECT_EQ(s.rqs[0].arch_capacity, 400U);
+    EXPECT_EQ(s.rqs[0].cpu_capacity, 400U);
+    EXPECT_EQ(s.rqs[7].cpu_capacity, 1024U);
 
     // Only part of the classes in a span: ASYM_CPUCAPACITY without FULL.
     m.cpus[0].capacity = 300;
