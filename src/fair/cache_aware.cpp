@@ -47,10 +47,8 @@ SchedCacheGroup make_cache_group(const Scheduler &s) {
 }
 
 // LB-95.
-void account_llc_enqueue(Scheduler &s, Rq &rq, Task &p) {
+void count_llc_enqueue(const Scheduler &s, Rq &rq, Task &p) {
     const int llc = p.preferred_llc;
-    if (llc < 0)
-        return;
     p.pref_llc_queued = llc == llc_id(s, p.cpu);
     if (pref_llc_runnable(p))
         rq.nr_pref_llc_running++;
@@ -58,24 +56,13 @@ void account_llc_enqueue(Scheduler &s, Rq &rq, Task &p) {
         rq.sd.base->llc_counts[static_cast<u32>(llc)]++;
 }
 
-void account_llc_dequeue(Scheduler &, Rq &rq, Task &p) {
+void count_llc_dequeue(Rq &rq, Task &p) {
     const int llc = p.preferred_llc;
-    if (llc < 0)
-        return;
     if (pref_llc_runnable(p))
         rq.nr_pref_llc_running--;
     p.pref_llc_queued = false;
     if (llc_count(rq, llc) > 0)
         rq.sd.base->llc_counts[static_cast<u32>(llc)]--;
-}
-
-void llc_delayed(Rq &rq, const Task &p) {
-    if (p.preferred_llc < 0 || !p.pref_llc_queued)
-        return;
-    if (p.se.sched_delayed)
-        rq.nr_pref_llc_running--;
-    else
-        rq.nr_pref_llc_running++;
 }
 
 namespace {
@@ -123,7 +110,7 @@ void account_mm_sched(Scheduler &s, Rq &rq, Task &p, u64 delta_exec) {
     const int llc = preferred_llc(s, group, p);
     const bool queued_here = p.cpu == rq.cpu && p.se.avg.last_update_time != 0 && p.on_rq == OnRq::queued;
     if (queued_here && p.preferred_llc != llc) {
-        account_llc_dequeue(s, rq, p);
+        account_llc_dequeue(rq, p);
         p.preferred_llc = llc;
         account_llc_enqueue(s, rq, p);
     }

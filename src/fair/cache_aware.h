@@ -47,10 +47,22 @@ inline u32 llc_count(const Rq &rq, int llc) {
     return rq.sd.base->llc_counts[static_cast<u32>(llc)];
 }
 
-void account_llc_enqueue(Scheduler &s, Rq &rq, Task &p);
-void account_llc_dequeue(Scheduler &s, Rq &rq, Task &p);
+// LB-95. Most tasks have no preference, so the test is inline.
+void count_llc_enqueue(const Scheduler &s, Rq &rq, Task &p);
+void count_llc_dequeue(Rq &rq, Task &p);
+inline void account_llc_enqueue(const Scheduler &s, Rq &rq, Task &p) {
+    if (p.preferred_llc >= 0)
+        count_llc_enqueue(s, rq, p);
+}
+inline void account_llc_dequeue(Rq &rq, Task &p) {
+    if (p.preferred_llc >= 0)
+        count_llc_dequeue(rq, p);
+}
 // Call after p.se.sched_delayed changed while p stays queued.
-void llc_delayed(Rq &rq, const Task &p);
+inline void llc_delayed(Rq &rq, const Task &p) {
+    if (p.preferred_llc >= 0 && p.pref_llc_queued)
+        rq.nr_pref_llc_running += p.se.sched_delayed ? u32{0} - 1 : 1;
+}
 void account_mm_sched(Scheduler &s, Rq &rq, Task &p, u64 delta_exec);
 bool task_tick_cache(Scheduler &s, const Rq &rq, const Task &p);
 void task_cache_work(Scheduler &s, const Task &p);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Scratch of one build_sched_domains(): the full chains of a partition, before redundant domains are removed, as
-// small records. Only what survives becomes a Domain. Not for use outside domain*.cpp.
+// small records. Only what survives becomes a Domain. Not for use outside domain*.cpp and the vector driver.
 //
 // A span is a number into the SpanSet of its level, so that the many comparisons of spans are of two integers.
 #pragma once
 
 #include "fair/domain_levels.h"
+
+#include <algorithm>
 
 namespace fairground::fair {
 
@@ -103,6 +105,22 @@ struct Build {
         return capacities[static_cast<std::size_t>(groups[static_cast<std::size_t>(local_group(sd))].sgc)];
     }
 };
+
+// adjust_numa_imbalance of topology.c (TOPO-47..50) on one CPU's chain. at(level): its record, null above the last;
+// `top`: level of the topmost one with SHARE_LLC, which has one above.
+template <class At> void adjust_numa_imbalance(At at, int top) {
+    const int parent_weight = at(top + 1)->span_weight;
+    const int llcs = parent_weight / at(top)->span_weight;
+    const int imb = std::max(1, llcs == 1 ? parent_weight >> 3 : llcs);
+    int imb_span = parent_weight;
+    for (int level = top + 2; at(level) != nullptr; level++)
+        if ((at(level)->flags & SD_NUMA) != 0) {
+            imb_span = at(level)->span_weight;
+            break;
+        }
+    for (int level = top + 1; at(level) != nullptr; level++)
+        at(level)->imb_numa_nr = imb * std::max(1, at(level)->span_weight / imb_span);
+}
 
 void build_groups(Build &build);                     // TOPO-28..35, and capacities as at build (TOPO-43)
 void update_capacities(Build &build);                // TOPO-46

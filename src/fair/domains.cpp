@@ -164,23 +164,6 @@ void build_chains(Build &b, const std::vector<CpuMask> &classes, int reclaim_dis
         notes.push_back(std::string("arch topology borken: a child domain is not a subset of ") + broken);
 }
 
-// adjust_numa_imbalance (TOPO-47..50). `top`: level of the topmost domain with SHARE_LLC.
-void adjust_numa_imbalance(Build &b, CpuId cpu, int top) {
-    DomainDraft &parent = *b.at(top + 1, cpu);
-    const int llcs = parent.span_weight / b.at(top, cpu)->span_weight;
-    const int imb = std::max(1, llcs == 1 ? parent.span_weight >> 3 : llcs);
-    int imb_span = parent.span_weight;
-    for (int level = top + 2; b.at(level, cpu) != nullptr; level++)
-        if (b.numa(level)) {
-            imb_span = b.at(level, cpu)->span_weight;
-            break;
-        }
-    for (int level = top + 1; b.at(level, cpu) != nullptr; level++) {
-        DomainDraft &sd = *b.at(level, cpu);
-        sd.imb_numa_nr = imb * std::max(1, sd.span_weight / imb_span);
-    }
-}
-
 // init_sched_domain_shared: the object of the first CPU of the span that is free or has the same tag.
 void claim_shared(Build &b, int level, DomainDraft &sd, u32 tag) {
     int number = -1;
@@ -215,7 +198,7 @@ bool init_llc(Build &b, CpuId cpu, bool asym) {
     claim_shared(b, top, llc, SD_SHARE_LLC);
     if (b.at(top + 1, cpu) == nullptr)
         return false;
-    adjust_numa_imbalance(b, cpu, top);
+    adjust_numa_imbalance([&b, cpu](int level) { return b.at(level, cpu); }, top);
     const int last = b.depth[static_cast<std::size_t>(cpu)] - 1;
     return llc.span_weight > 1 && b.at(last, cpu)->span_weight != llc.span_weight;
 }

@@ -3,6 +3,7 @@
 // Joining and leaving the queues of a CPU, level by level, and delayed dequeue (eevdf.md sections 8 and 9).
 // PELT and share updates stand where the kernel has them: they use the state before the change that follows
 // (PELT-23).
+#include "fair/cache_aware.h"
 #include "fair/cgroup.h"
 #include "fair/eevdf.h"
 #include "fair/pelt.h"
@@ -45,6 +46,7 @@ void enqueue_entity(Scheduler &s, CfsRq &cfs, Entity &se, u32 flags) {
     cfs.nr_queued++;
     if (se.task != nullptr) {
         account_numa(*cfs.rq, *se.task, 1);
+        account_llc_enqueue(s, *cfs.rq, *se.task); // LB-95
         task_list_add(*cfs.rq, *se.task);
     }
     if ((flags & ENQUEUE_MIGRATED) != 0)
@@ -71,6 +73,7 @@ void dequeue_entity(Scheduler &s, CfsRq &cfs, Entity &se, u32 flags) {
     cfs.nr_queued--;
     if (se.task != nullptr) {
         account_numa(*cfs.rq, *se.task, u32{0} - 1);
+        account_llc_dequeue(*cfs.rq, *se.task);
         task_list_remove(*cfs.rq, *se.task);
     }
     update_cfs_group(s, se);
@@ -133,12 +136,14 @@ void dequeue_hierarchy(Scheduler &s, Task &p, u32 flags) {
 // EEVDF-80.
 void set_delayed(Entity &task_entity) {
     task_entity.sched_delayed = true;
+    llc_delayed(*task_entity.cfs_rq->rq, *task_entity.task); // LB-95
     for (Entity *se = &task_entity; se != nullptr; se = se->parent)
         se->cfs_rq->h_nr_runnable--;
 }
 
 void clear_delayed(Entity &task_entity) {
     task_entity.sched_delayed = false;
+    llc_delayed(*task_entity.cfs_rq->rq, *task_entity.task);
     for (Entity *se = &task_entity; se != nullptr; se = se->parent)
         se->cfs_rq->h_nr_runnable++;
 }
@@ -187,7 +192,7 @@ bool dequeue_or_delay(Scheduler &s, Rq &rq, Task &p, u32 flags) {
         dequeue_timeline(root, se);
     rq.nr_running--;
     if (!was_sched_idle && sched_idle_rq(rq))
-        rq.next_balance = s.jiffies; // LB-8: only SCHED_IDLE work is left, look for better at once
+        rq.next_balance = s.jiffies; // LB-12: only SCHED_IDLE work is left, look for better at once
 
     if ((flags & DEQUEUE_DELAYED) != 0) {
         clear_delayed(se);

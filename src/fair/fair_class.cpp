@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // What the fair class does for the core: charge the running task, pick, put, set, tick, yield, hrtick.
+#include "fair/cache_aware.h"
 #include "fair/cgroup.h"
 #include "fair/core.h"
 #include "fair/eevdf.h"
@@ -25,6 +26,8 @@ void update_curr(Scheduler &s, CfsRq &cfs) {
     curr->sum_exec_runtime += static_cast<u64>(delta);
     if (curr->task == nullptr)
         return;
+    if (curr->task->cache_group != nullptr)
+        account_mm_sched(s, rq, *curr->task, static_cast<u64>(delta)); // LB-93
 
     CfsRq &root = rq.cfs;
     curr->vruntime += calc_delta_fair(static_cast<u64>(delta), *curr);
@@ -148,8 +151,10 @@ void set_next_task_fair(Scheduler &s, Rq &rq, Task &p, bool first) {
             set_protect_slice(s, root, se);
         task_list_move_to_head(rq, p);
     }
-    if (first)
-        hrtick_start_fair(s, rq, p);
+    if (!first)
+        return;
+    hrtick_start_fair(s, rq, p);
+    update_misfit_status(s, &p, rq); // LB-90
 }
 
 // EEVDF-104, -105.
@@ -167,6 +172,7 @@ void task_tick_fair(Scheduler &s, Rq &rq, Task &p, bool queued) {
         weight = fold_weight(weight, *se);
     }
     reweight_eevdf(s, rq.cfs, p.se, weight, true);
+    update_misfit_status(s, &p, rq); // LB-90
 }
 
 // EEVDF-130.

@@ -15,17 +15,13 @@ u64 Pipe::bytes() const {
 
 // Pages: a pool in the pipe, filled by the writer before it takes the mutex, and by the reader with what it has
 // consumed. A page that the writer allocates comes from its own CPU's list.
-u64 Pipe::missing_pages(u64 bytes) const {
+void Pipe::prefill(u64 bytes) {
     const u64 want = std::min<u64>((bytes + page_size - 1) / page_size, pool_max);
-    return want - std::min<u64>(want, pool_count_);
-}
-
-void Pipe::fill_pool(u64 pages) {
-    for (; pages > 0 && pool_count_ < pool_max; pages--)
+    while (pool_count_ < want)
         pool_[pool_count_++] = {kernel_.this_cpu()};
 }
 
-Pipe::Page Pipe::take_page() { return pool_[--pool_count_]; }
+Pipe::Page Pipe::take_page() { return pool_count_ > 0 ? pool_[--pool_count_] : Page{kernel_.this_cpu()}; }
 
 void Pipe::give_page(Page page) {
     if (pool_count_ < pool_max)
@@ -53,12 +49,7 @@ Call<u64> write(Pipe &pipe, u64 bytes) {
     u64 left = bytes;
     if (left == 0)
         co_return 0;
-    // The time this takes outside of the mutex decides whether the writer finds the reader it has just woken asleep
-    // still or already holding the mutex: the two regimes of a bandwidth test.
-    if (const u64 pages = pipe.missing_pages(left); pages > 0) {
-        co_await spend(pages * kernel.costs().page_alloc_ns);
-        pipe.fill_pool(pages);
-    }
+    pipe.prefill(left);
     co_await lock(kernel, pipe.mutex_);
     bool was_empty = pipe.empty();
     bool wake_next_writer = false;
@@ -77,10 +68,6 @@ Call<u64> write(Pipe &pipe, u64 bytes) {
     }
     while (left > 0 && pipe.readers_ > 0) {
         if (!pipe.full()) {
-            if (pipe.pool_count_ == 0) {
-                co_await spend(kernel.costs().page_alloc_ns);
-                pipe.fill_pool(1);
-            }
             Pipe::Page page = pipe.take_page();
             const u64 chunk = std::min(left, page_size);
             co_await spend(kernel.distances().copy_ns(page.touched, kernel.this_cpu(), chunk));

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "fair/balance_timing.h"
+#include "fair/domain_build.h"
 #include "fair/nohz.h"
 
 #include <algorithm>
@@ -68,6 +69,25 @@ Json migrate_llc(const Json &in) {
         can_migrate_llc(*s, {in.at("src_util"), in.at("src_capacity")}, {in.at("dst_util"), in.at("dst_capacity")},
                         in.at("task_util"), in.at("to_pref").get<int>() != 0);
     return {{"mig", names[static_cast<std::size_t>(mig)]}};
+}
+
+Json imb_numa_nr(const Json &in) {
+    std::vector<DomainDraft> chain;
+    for (const Json &level : in.at("levels")) {
+        DomainDraft &sd = chain.emplace_back();
+        sd.flags = flags_of(level.at("flags"));
+        sd.span_weight = level.at("span_weight");
+    }
+    const auto at = [&chain](int level) {
+        const auto i = static_cast<std::size_t>(level);
+        return i < chain.size() ? &chain[i] : nullptr;
+    };
+    if (const int top = in.at("sd_llc_level"); top >= 0 && at(top + 1) != nullptr)
+        adjust_numa_imbalance(at, top);
+    Json out;
+    for (const DomainDraft &sd : chain)
+        out["imb_numa_nr"].push_back(sd.imb_numa_nr);
+    return out;
 }
 
 Json kick(const Json &in) {
@@ -262,6 +282,7 @@ Json numa_imbalance_73(const Json &in) { return numa_imbalance(in, false); }
 constexpr std::array functions = {
     Function{"adjust_numa_imbalance", "LB-64", numa_imbalance_73},
     Function{"get_sd_balance_interval", "LB-9", interval},
+    Function{"adjust_numa_imbalance (topology.c)", "TOPO-48", imb_numa_nr},
     Function{"sibling_imbalance", "LB-58", sibling},
     Function{"update_idle_cpu_scan", "LB-45", idle_scan},
     Function{"can_migrate_llc", "LB-99", migrate_llc},
@@ -297,8 +318,7 @@ bool recognises(const Json &first) {
     if (!first.contains("function"))
         return false;
     const auto name = first.at("function").get<std::string>();
-    return name == "adjust_numa_imbalance (topology.c)" ||
-           std::ranges::any_of(functions, [&](const Function &function) { return function.name == name; });
+    return std::ranges::any_of(functions, [&](const Function &function) { return function.name == name; });
 }
 
 void run(const Json &first, LineReader &rest, Report &report) {
