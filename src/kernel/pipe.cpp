@@ -15,13 +15,17 @@ u64 Pipe::bytes() const {
 
 // Pages: a pool in the pipe, filled by the writer before it takes the mutex, and by the reader with what it has
 // consumed. A page that the writer allocates comes from its own CPU's list.
-void Pipe::prefill(u64 bytes) {
+u64 Pipe::missing_pages(u64 bytes) const {
     const u64 want = std::min<u64>((bytes + page_size - 1) / page_size, pool_max);
-    while (pool_count_ < want)
+    return want - std::min<u64>(want, pool_count_);
+}
+
+void Pipe::fill_pool(u64 pages) {
+    for (; pages > 0 && pool_count_ < pool_max; pages--)
         pool_[pool_count_++] = {kernel_.this_cpu()};
 }
 
-Pipe::Page Pipe::take_page() { return pool_count_ > 0 ? pool_[--pool_count_] : Page{kernel_.this_cpu()}; }
+Pipe::Page Pipe::take_page() { return pool_[--pool_count_]; }
 
 void Pipe::give_page(Page page) {
     if (pool_count_ < pool_max)
@@ -49,7 +53,12 @@ Call<u64> write(Pipe &pipe, u64 bytes) {
     u64 left = bytes;
     if (left == 0)
         co_return 0;
-    pipe.prefill(left);
+    // The time this takes outside of the mutex decides whether the writer finds the reader it has just woken asleep
+    // still or already holding the mutex: the two regimes of a bandwidth test.
+    if (const u64 pages = pipe.missing_pages(left); pages > 0) {
+        co_await spend(pages * kernel.costs().page_alloc_ns);
+        pipe.fill_pool(pages);
+    }
     co_await lock(kernel, pipe.mutex_);
     bool was_empty = pipe.empty();
     bool wake_next_writer = false;
@@ -68,6 +77,10 @@ Call<u64> write(Pipe &pipe, u64 bytes) {
     }
     while (left > 0 && pipe.readers_ > 0) {
         if (!pipe.full()) {
+            if (pipe.pool_count_ == 0) {
+                co_await spend(kernel.costs().page_alloc_ns);
+                pipe.fill_pool(1);
+            }
             Pipe::Page page = pipe.take_page();
             const u64 chunk = std::min(left, page_size);
             co_await spend(kernel.distances().copy_ns(page.touched, kernel.this_cpu(), chunk));

@@ -56,7 +56,8 @@ class Pipe {
     static constexpr std::size_t pool_keep = 2; // and that stay when the mutex is released
 
     Buffer &slot(u32 index) { return ring_[index & (ring_.size() - 1)]; }
-    void prefill(u64 bytes);
+    [[nodiscard]] u64 missing_pages(u64 bytes) const;
+    void fill_pool(u64 pages);
     Page take_page();
     void give_page(Page page);
     void trim_and_unlock();

@@ -33,6 +33,7 @@ Costs x86_costs() {
     costs.wakeup_remote_ns =
         500;                   // derived: same CPU + sending (COSTS 2, "IPI send 0.54" traced, which inflates 2 to 3 x)
     costs.migration_ns = 1200; // COSTS 7, moving a task: 1.2 us + refill
+    costs.page_alloc_ns = 100; // no row: a guess, the size of a call
     costs.tick_ns = 700;       // COSTS 2, exit for an external interrupt: 0.71 us
     costs.balance_pass_ns = 2000; // COSTS 7, load_balance pass: 2 us + 0.1 us a CPU scanned
     costs.balance_per_cpu_ns = 100;
@@ -53,6 +54,7 @@ Costs arm64_costs() {
     costs.wakeup_local_ns = 600;    // COSTS 7, wake, same CPU: 0.6 us
     costs.wakeup_remote_ns = 900;   // derived as for x86, scaled by the same-CPU wake
     costs.migration_ns = 1200;      // COSTS 7, moving a task; Hikey960 row of COSTS 1
+    costs.page_alloc_ns = 300;      // no row: a guess, the size of a call
     costs.tick_ns = 700;            // as for x86: no row for Arm
     costs.balance_pass_ns = 3160;   // COSTS 2, load_balance on Kunpeng 920: 3.16 us idle ...
     costs.balance_per_cpu_ns = 34;  // ... 7.56 us loaded, over 128 CPUs
@@ -74,6 +76,7 @@ Costs power_costs() { // COSTS 7, column Power: guesses throughout
     costs.wakeup_local_ns = 500;    // wake, same CPU: 0.5 us
     costs.wakeup_remote_ns = 750;   // derived as for Arm
     costs.migration_ns = 1200;      // "same"
+    costs.page_alloc_ns = 300;      // no row: a guess, the size of a call
     costs.tick_ns = 700;            // as for x86: no row
     costs.balance_pass_ns = 3000;   // load_balance pass 3 us
     costs.balance_per_cpu_ns = 100;

@@ -29,6 +29,7 @@ struct Costs {
     u64 wakeup_local_ns = 600;  // waker's cost of an enqueue on its own CPU
     u64 wakeup_remote_ns = 900; // waker's cost of a wake on another CPU
     u64 migration_ns = 1200;    // fixed cost of moving a task, before any cache refill
+    u64 page_alloc_ns = 250;    // one page for kernel data: allocated, accounted and freed again
     u64 tick_ns = 1000;         // timer interrupt with nothing else to do
     u64 balance_pass_ns = 2000; // one balance pass, plus:
     u64 balance_per_cpu_ns = 100;

@@ -14,12 +14,13 @@ struct Scalar {
     std::string_view key;
     u64 Costs::*field;
 };
-constexpr std::array<Scalar, 8> scalars = {{
+constexpr std::array<Scalar, 9> scalars = {{
     {"context_switch_ns", &Costs::context_switch_ns},
     {"syscall_ns", &Costs::syscall_ns},
     {"wakeup_local_ns", &Costs::wakeup_local_ns},
     {"wakeup_remote_ns", &Costs::wakeup_remote_ns},
     {"migration_ns", &Costs::migration_ns},
+    {"page_alloc_ns", &Costs::page_alloc_ns},
     {"tick_ns", &Costs::tick_ns},
     {"balance_pass_ns", &Costs::balance_pass_ns},
     {"balance_per_cpu_ns", &Costs::balance_per_cpu_ns},
@@ -38,10 +39,10 @@ constexpr std::array<ByNearness, 3> arrays = {{
 
 constexpr std::array<std::string_view, nearness_count> nearness_names = {"same_cpu", "smt",     "l2",    "llc",
                                                                          "node",     "package", "remote"};
-constexpr std::array<std::string_view, 14> keys = {
-    "context_switch_ns", "syscall_ns",      "wakeup_local_ns",    "wakeup_remote_ns", "migration_ns",
-    "tick_ns",           "balance_pass_ns", "balance_per_cpu_ns", "ipi_ns",           "copy_mb_per_s",
-    "refill_mb_per_s",   "memory_ratio",    "idle_states",        "idle_polls"};
+constexpr std::array<std::string_view, 15> keys = {
+    "context_switch_ns", "syscall_ns",      "wakeup_local_ns", "wakeup_remote_ns",   "migration_ns",
+    "page_alloc_ns",     "tick_ns",         "balance_pass_ns", "balance_per_cpu_ns", "ipi_ns",
+    "copy_mb_per_s",     "refill_mb_per_s", "memory_ratio",    "idle_states",        "idle_polls"};
 constexpr s64 max_ns = 10'000'000'000;
 constexpr s64 max_rate = 100'000'000;
 

@@ -30,9 +30,9 @@ class Canonical {
 };
 
 void add_costs(Canonical &out, const Costs &costs) {
-    out.add_all("fixed",
-                std::array{costs.context_switch_ns, costs.syscall_ns, costs.wakeup_local_ns, costs.wakeup_remote_ns,
-                           costs.migration_ns, costs.tick_ns, costs.balance_pass_ns, costs.balance_per_cpu_ns});
+    out.add_all("fixed", std::array{costs.context_switch_ns, costs.syscall_ns, costs.wakeup_local_ns,
+                                    costs.wakeup_remote_ns, costs.migration_ns, costs.page_alloc_ns, costs.tick_ns,
+                                    costs.balance_pass_ns, costs.balance_per_cpu_ns});
     out.add_all("ipi", costs.ipi_ns);
     out.add_all("copy", costs.copy_mb_per_s);
     out.add_all("refill", costs.refill_mb_per_s);
