@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// bench_kernel [runs]: what one simulated wake-up with its switches costs on one core of the host, in CPU time of this
-// process. The median of `runs` (default 5) runs of each case; every run must have the same digest.
+// bench_kernel [runs]: what simulated wake-ups and switches cost on one core of the host, in CPU time of this process.
+// The median of `runs` (default 5) runs of each case; every run must have the same digest.
 #include "kernel/kernel.h"
 #include "machine/reader.h"
 #include "workload/workload.h"
@@ -80,11 +80,12 @@ void report(const Case &bench, int runs) {
     std::sort(seconds.begin(), seconds.end());
     const double median = seconds[seconds.size() / 2];
     const auto &c = result.counters;
-    const auto wakeups = static_cast<double>(c.wakeups);
-    std::printf("%-28s %9.3f s %10.0f wake-ups %10.0f switches %11.0f events  %7.0f ns/wake-up+switches %6.0f ns/event "
-                " %5.1fx real time\n",
-                bench.name, median, wakeups, static_cast<double>(c.switches), static_cast<double>(c.events),
-                median * 1e9 / wakeups, median * 1e9 / static_cast<double>(c.events),
+    const auto acts = static_cast<double>(c.wakeups + c.switches);
+    std::printf("%-30s %7.3f s  %9llu wake-ups %9llu switches %10llu events  %9.0f wake-ups+switches/s %6.0f ns each  "
+                "%4.0f ns/event  %6.2fx real time\n",
+                bench.name, median, static_cast<unsigned long long>(c.wakeups),
+                static_cast<unsigned long long>(c.switches), static_cast<unsigned long long>(c.events), acts / median,
+                median * 1e9 / acts, median * 1e9 / static_cast<double>(c.events),
                 static_cast<double>(bench.duration) * 1e-9 / median);
 }
 

@@ -36,33 +36,35 @@ Call<TaskId> fork(Kernel &kernel, const TaskSpec &spec, Program program) {
 
 Call<> lock(Kernel &kernel, Mutex &mutex) {
     Thread &self = kernel.current();
-    if (mutex.owner == nullptr) {
-        mutex.owner = &self;
-    } else {
-        mutex.waiters.add(self, true);
+    for (bool lost = false; mutex.owner != nullptr && mutex.owner != &self; lost = true) {
+        mutex.waiters.add(self, !lost);
         if (mutex.owner->phase == Phase::running)
             co_await spin();
         else
             co_await block();
-        while (mutex.owner != &self) // stopped spinning, or woken by something else
+        while (self.queue != nullptr) // it stopped spinning
             co_await block();
     }
+    mutex.owner = &self;
     self.holds = &mutex;
 }
 
 void unlock(Kernel &kernel, Mutex &mutex) {
     kernel.current().holds = nullptr;
+    mutex.owner = nullptr;
     Thread *next = mutex.waiters.head;
     for (Thread *waiter = next; waiter != nullptr; waiter = waiter->queue_next)
         if (waiter->request == Request::spin && waiter->phase == Phase::running) {
             next = waiter;
             break;
         }
-    mutex.owner = next;
     if (next == nullptr)
         return;
+    const bool spins = next->request == Request::spin && next->phase == Phase::running;
+    if (spins || !next->exclusive) // added at the head: it lost a race before
+        mutex.owner = next;
     mutex.waiters.remove(*next);
-    if (next->request == Request::spin)
+    if (spins)
         kernel.release_spinner(*next, kernel.distances().copy_ns(kernel.this_cpu(), next->task->cpu, 64));
     else
         kernel.wake_up_process(*next, 0);

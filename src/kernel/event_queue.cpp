@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "kernel/event_queue.h"
 
-#include <algorithm>
-
 namespace fairground::kernel {
 
 void EventQueue::sift_up(u32 at, Event event) {
@@ -22,10 +20,13 @@ void EventQueue::sift_down(u32 at, Event event) {
         const u32 first = at * 4 + 1;
         if (first >= size)
             break;
+        const auto lesser = [this](u32 a, u32 b) { return heap_[b] < heap_[a] ? b : a; };
         u32 least = first;
-        for (u32 child = first + 1; child < std::min(first + 4, size); child++)
-            if (heap_[child] < heap_[least])
-                least = child;
+        if (first + 4 <= size) [[likely]]
+            least = lesser(lesser(first, first + 1), lesser(first + 2, first + 3));
+        else
+            for (u32 child = first + 1; child < size; child++)
+                least = lesser(least, child);
         if (!(heap_[least] < event))
             break;
         place(at, heap_[least]);

@@ -41,9 +41,11 @@ struct Event {
     [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(order >> 56); }
     static constexpr u64 make_order(EventKind kind, u64 sequence) { return static_cast<u64>(kind) << 56 | sequence; }
 
-    friend bool operator<(const Event &a, const Event &b) {
-        return a.time != b.time ? a.time < b.time : a.order < b.order;
-    }
+    // One wide comparison: which of two events comes first is as good as random, so no branch should depend on it.
+    friend bool operator<(const Event &a, const Event &b) { return a.key() < b.key(); }
+
+  private:
+    [[nodiscard]] u128 key() const { return static_cast<u128>(time) << 64 | order; }
 };
 
 class EventQueue {

@@ -329,6 +329,33 @@ TEST(Mutex, ContendersSleepWhenTheOwnerIsOffItsCpu) {
     EXPECT_EQ(mutex.waiters.head, nullptr);
 }
 
+Call<> locked_sleep(Kernel &kernel, Mutex &mutex, char who, std::string &order) {
+    co_await lock(kernel, mutex);
+    order += who;
+    kernel.arm_sleep(ms);
+    co_await block();
+    unlock(kernel, mutex);
+}
+Program sleeping_locker(Kernel &kernel, Mutex &mutex, char who, int times, std::string &order) {
+    for (int i = 0; i < times; i++)
+        co_await locked_sleep(kernel, mutex, who, order);
+}
+
+// The owner sleeps with the lock, so the contender sleeps too. Woken, it is slower than the owner that locks again;
+// the second time the lock is handed to it.
+TEST(Mutex, ASleeperMayLoseOneRaceAndNoSecond) {
+    const Machine machine = grid(1, 2);
+    Kernel kernel(machine, default_features(machine), {}, 1);
+    Mutex mutex;
+    std::string order;
+    kernel.spawn({.name = "a", .cpus = only(0)}, sleeping_locker(kernel, mutex, 'a', 4, order), CpuId{0});
+    kernel.run_until(500000);
+    kernel.spawn({.name = "b", .cpus = only(1)}, sleeping_locker(kernel, mutex, 'b', 1, order), CpuId{1});
+    kernel.run_until(20 * ms);
+    EXPECT_EQ(order, "aabaa");
+    EXPECT_EQ(mutex.owner, nullptr);
+}
+
 Program stuck(Kernel &) {
     for (;;)
         co_await run(0);
