@@ -86,7 +86,7 @@ struct Scheduler {
     Nohz nohz;
     std::vector<RandomStream> random; // per CPU (LB-19)
     BalanceClock balance_clock;
-    u64 max_load_balance_interval = 0; // jiffies; HZ * online CPUs / 10 (LB-9)
+    u64 max_load_balance_interval = 0; // jiffies; HZ * Machine::interval_cpus() / 10 (LB-9)
     int smt_num_threads = 1;           // cpu_smt_num_threads: threads of the widest core
 
     Time now = 0; // sched_clock() of every CPU

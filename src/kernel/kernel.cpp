@@ -42,6 +42,8 @@ Kernel::Kernel(const Machine &machine, const fair::Features &features, const fai
       distances_(machine_), queue_(machine_.cpus.size()), cpus_(machine_.cpus.size()),
       next_jiffy_(tunables.tick_nsec()) {
     scheduler_.balance_clock = {read_balance_clock, this};
+    scheduler_.max_load_balance_interval =
+        u64{scheduler_.tunables.hz} * static_cast<u64>(machine_.interval_cpus()) / 10; // LB-9
     for (std::size_t i = 0; i < cpus_.size(); i++) {
         cpus_[i].id = CpuId{static_cast<s64>(i)};
         scheduler_.random[i] = random("newidle", i); // LB-19

@@ -79,6 +79,12 @@ struct Machine {
         const int online_cpus = online().weight();
         return present().weight() > online_cpus ? online_cpus + 1 : online_cpus;
     }
+    // CPUs that counted when the kernel last computed the upper limit of balance intervals (LB-9): a booting CPU does
+    // so before it is online itself, a CPU that goes offline does so afterwards.
+    [[nodiscard]] int interval_cpus() const {
+        const int online_cpus = online().weight();
+        return present().weight() > online_cpus || online_cpus <= 1 ? online_cpus : online_cpus - 1;
+    }
     [[nodiscard]] CpuMask present() const {
         CpuMask mask;
         for (std::size_t cpu = 0; cpu < cpus.size(); cpu++)

@@ -28,8 +28,7 @@ Average average(const CfsRq &cfs) {
     s64 delta = weight != 0 ? sum / weight : 0;
     if (weight != 0 && sum % weight < 0)
         delta--;
-    return {static_cast<s64>(cfs.zero_vruntime) + delta,
-            cfs.sum_w_vruntime - static_cast<s64>(cfs.sum_weight) * delta};
+    return {static_cast<s64>(cfs.zero_vruntime) + delta, cfs.sum_w_vruntime - static_cast<s64>(cfs.sum_weight) * delta};
 }
 
 // EEVDF-27, -32. The recorded kernel moves zero_vruntime to the average at every tick; v7.3 does so when a slice
@@ -92,7 +91,11 @@ TEST(Kstep, ATaskPlacedAtTheAverageIsEligible) {
 
 // WAKE-62: delayed tasks do not count when a sync waker is asked whether it is alone.
 TEST(Kstep, SyncWakeupIgnoresADelayedTask) {
-    Harness h(machine(3));
+    Machine m = machine(3);
+    for (int cpu = 0; cpu < 3; cpu++) // QEMU's default: a socket, and with it a cache, for every CPU
+        m.cpus[static_cast<std::size_t>(cpu)].llc = m.cpus[static_cast<std::size_t>(cpu)].package_mask =
+            CpuMask::of(CpuId{cpu});
+    Harness h(m);
     Task &other = h.create();
     Task &waker = h.create(0, true);
     Task &wakee = h.create(0, true);

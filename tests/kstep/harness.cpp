@@ -43,7 +43,7 @@ Machine machine(int cpus, const std::vector<Pair> &smt, const std::vector<Pair> 
     return m;
 }
 
-Harness::Harness(const Machine &machine)
+Harness::Harness(const Machine &machine, bool isolated)
     : test_cpus_(CpuMask::range(1, static_cast<int>(machine.cpus.size()) - 1)) {
     Tunables tunables;
     tunables.hz = 1000;
@@ -52,8 +52,10 @@ Harness::Harness(const Machine &machine)
     update_sched_scaling(tunables, static_cast<int>(machine.cpus.size()));
     Features features;
     features.set(Feature::HRTICK, false);
-    s_ = std::make_unique<Scheduler>(build_domains(machine, {test_cpus_}), machine.online(), features, tunables);
+    s_ = std::make_unique<Scheduler>(build_domains(machine, {isolated ? test_cpus_ : machine.online()}),
+                                     machine.online(), features, tunables);
     s_->now = epoch;
+    s_->max_load_balance_interval = u64{tunables.hz} * static_cast<u64>(machine.interval_cpus()) / 10;
     for (Rq &rq : s_->rqs) {
         rq.cfs.zero_vruntime = 0;
         update_rq_clock(*s_, rq);
@@ -126,6 +128,7 @@ void Harness::settle() {
                 reschedule(effect.cpu);
                 break;
             case EffectKind::balance_softirq:
+                softirqs_.push_back({timestamp_, effect.cpu});
                 sched_balance_softirq(*s_, effect.cpu);
                 reschedule(effect.cpu);
                 break;

@@ -25,7 +25,11 @@ Machine machine(int cpus, const std::vector<Pair> &smt = {}, const std::vector<P
 
 class Harness {
   public:
-    explicit Harness(const Machine &machine);
+    // `isolated`: CPU 0 is in no domain of the others (newer recordings).
+    explicit Harness(const Machine &machine, bool isolated = true);
+    Harness(const Harness &) = delete;
+    Harness &operator=(const Harness &) = delete;
+    ~Harness() = default;
 
     fair::Scheduler &scheduler() { return *s_; }
     fair::Rq &rq(int cpu) { return s_->rq(CpuId{cpu}); }
@@ -44,6 +48,12 @@ class Harness {
     void ticks(int n);
     [[nodiscard]] u64 timestamp() const { return timestamp_; }
 
+    struct Softirq {
+        u64 timestamp;
+        CpuId cpu;
+    };
+    [[nodiscard]] const std::vector<Softirq> &softirqs() const { return softirqs_; } // balance softirqs so far
+
   private:
     void settle(); // carries out effects until there are none
     void reschedule(CpuId cpu);
@@ -51,6 +61,7 @@ class Harness {
     std::unique_ptr<fair::Scheduler> s_;
     CpuMask test_cpus_;
     u64 timestamp_ = 0;
+    std::vector<Softirq> softirqs_;
 };
 
 // Lines of a recording, parsed.
