@@ -39,6 +39,8 @@ void set(LbEnv &env, Rule rule, MigrationType type, s64 imbalance) {
 
 // LB-61 without LB-58, and what the P1 variants make of it. Differences are taken in 32 bits and clamped in 64, so a
 // negative one becomes a huge positive one; only P1 as intended has a working clamp (NUMAPAIR-6).
+// Where groups weigh the same, busy and idle CPUs differ by the same number (NUMAPAIR-5, -18); where they do not, v7.3
+// counts the difference of the weights as idle CPUs (NUMAPAIR-13).
 s64 idle_difference(const Features &features, const GroupStats &local, const GroupStats &busiest, Rule &rule) {
     const u32 local_busy = local.group_weight - local.idle_cpus; // NUMAPAIR-7
     const u32 busiest_busy = busiest.group_weight - busiest.idle_cpus;
@@ -65,6 +67,8 @@ void imbalance_to_spare(LbEnv &env, const SdStats &sds) {
             set(env, "LB-60", MigrationType::task, 1);
         return;
     }
+    // Only the last alternative is a matter of P1 (NUMAPAIR-4); groups with PREFER_SIBLING, single nodes reached by
+    // descent among them, compare by cores (NUMAPAIR-14, -20).
     Rule rule = "LB-58";
     s64 imbalance = busiest.group_weight == 1 || sds.prefer_sibling
                         ? sibling_imbalance(env, sds)

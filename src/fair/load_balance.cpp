@@ -60,7 +60,7 @@ bool need_active_balance(LbEnv &env) {
     env.rule = "LB-105";
     if (alb_break_llc(env))
         return false;
-    env.rule = "LB-78";
+    env.rule = "LB-78"; // how a bare pair, which cannot be pulled, is torn (NUMAPAIR-16)
     if (env.migration_type == MigrationType::task &&
         env.sd.nr_balance_failed > static_cast<u32>(env.sd.cache_nice_tries) + 2)
         return true;
