@@ -40,7 +40,7 @@ void set(LbEnv &env, Rule rule, MigrationType type, s64 imbalance) {
 // LB-61 without LB-58, and what the P1 variants make of it. Differences are taken in 32 bits and clamped in 64, so a
 // negative one becomes a huge positive one; only P1 as intended has a working clamp (NUMAPAIR-6).
 // Where groups weigh the same, busy and idle CPUs differ by the same number (NUMAPAIR-5, -18); where they do not, v7.3
-// counts the difference of the weights as idle CPUs (NUMAPAIR-13).
+// counts the difference of the weights as idle CPUs (NUMAPAIR-13, -15, -19).
 s64 idle_difference(const Features &features, const GroupStats &local, const GroupStats &busiest, Rule &rule) {
     const u32 local_busy = local.group_weight - local.idle_cpus; // NUMAPAIR-7
     const u32 busiest_busy = busiest.group_weight - busiest.idle_cpus;
@@ -166,7 +166,7 @@ bool imbalanced(LbEnv &env, SdStats &sds) {
             return decided("LB-57", true);
         if (busiest.group_weight > 1 && local.idle_cpus <= busiest.idle_cpus + 1)
             return decided("LB-57", false);
-        if (busiest.sum_h_nr_running == 1)
+        if (busiest.sum_h_nr_running == 1) // so a pair once split stays split (NUMAPAIR-17)
             return decided("LB-57", false);
     }
     return decided("LB-57", true);

@@ -6,7 +6,8 @@
 // an imbalance, how much, from which queue), lb_detach.cpp (which tasks move), load_balance.cpp (the pass and the
 // push), balance_timing.cpp (when passes run), cache_aware.cpp, nohz.cpp. Their shared, private view: lb_env.h.
 //
-// A pass touches other CPUs' queues at once; the model has no locks. What a driver must call, and when:
+// A pass touches other CPUs' queues at once; the model has no locks. What happens later than its cause in a kernel
+// (LB-106) is a call of its own. What a driver must call, and when:
 //   sched_balance_trigger   in sched_tick after the class tick (core.cpp does)
 //   sched_balance_softirq   when the softirq of an EffectKind::balance_softirq runs: after the interrupt that raised
 //                           it, before the CPU returns to its task or idle loop. Raising twice runs it once

@@ -86,7 +86,7 @@ void util_est_dequeue(const Scheduler &s, CfsRq &root, const Task &p);
 void util_est_update(const Scheduler &s, Entity &se);
 
 // Readers (PELT-24, -73..75, -80, -81). Values as of the last update; nobody ages them for the reader.
-inline u64 cpu_load(const Rq &rq) { return rq.cfs.avg.load_avg; }
+inline u64 cpu_load(const Rq &rq) { return rq.cfs.avg.load_avg; } // LB-3, as all of these
 inline u64 cpu_runnable(const Rq &rq) { return rq.cfs.avg.runnable_avg; }
 inline u64 task_util(const Task &p) { return p.se.avg.util_avg; }
 inline u64 task_util_est_only(const Task &p) { return p.se.avg.util_est & ~util_avg_unchanged; }

@@ -106,7 +106,7 @@ struct Scheduler {
     }
 };
 
-// WAKE-1: the idle thread is current, nothing is queued and no remote wake-up is pending.
+// WAKE-1, LB-2: the idle thread is current, nothing is queued and no remote wake-up is pending.
 inline bool idle_cpu(const Rq &rq) {
     return rq.current_class == SchedClass::idle && rq.nr_running == 0 && !rq.ttwu_pending;
 }

@@ -76,7 +76,7 @@ bool is_idler(const RankedGroup &candidate, const RankedGroup &best) {
     }
 }
 
-// WAKE-171, NUMAPAIR-8: by how much two spare groups differ, in idle or (P2) in busy CPUs.
+// WAKE-171, NUMAPAIR-8..10: by how much two spare groups differ, in idle or (P2) in busy CPUs.
 int spare_imbalance(const Scheduler &s, const GroupStats &local, const GroupStats &idlest) {
     if (s.features[Feature::NUMA_PAIR_P2]) {
         const int local_busy = static_cast<int>(local.group_weight - local.idle_cpus);

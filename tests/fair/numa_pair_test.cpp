@@ -88,7 +88,8 @@ void check(int n, int first, const std::vector<Row> &rows) {
         }
 }
 
-// The table itself, 32 CPUs per node (NUMAPAIR-13, -14, -19).
+// The table itself, 32 CPUs per node (NUMAPAIR-13, -14, -19). V1 leaves the rows with PREFER_SIBLING as they are
+// (NUMAPAIR-4).
 TEST(NumaPair, Table32) {
     const std::vector<Entry> equal = {{0, 0, 0, 0}, {1, 1, 0, 0}, {2, 2, 0, 0}};
     const std::vector<Entry> unequal_ps = {{1, 1, 0, 0}, {2, 2, 2, 2}, {3, 3, 3, 3}};

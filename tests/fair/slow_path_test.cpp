@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Placement of new and exec'ing tasks: EX-WAKE 60..69 and the P2, P3 tables of spec/numa-pair-variant.md.
+// Placement of new and exec'ing tasks (LB-83, LB-84): EX-WAKE 60..69 and the P2, P3 tables of
+// spec/numa-pair-variant.md.
 #include "fair/slow_path.h"
 #include "wake_world.h"
 
