@@ -8,6 +8,7 @@
 #include "study/simulate.h"
 
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -37,6 +38,14 @@ Machine read_study_machine(const Study &study) {
     } catch (const InputError &error) {
         throw InputError(study.path + ":" + std::to_string(study.machine_line) + ": machine: " + error.what());
     }
+}
+
+u64 read_seed(const std::string &text) {
+    u64 seed = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size())
+        throw InputError("--seed is '" + text + "', expected a whole number from 0 to 18446744073709551615");
+    return seed;
 }
 
 int run(const Options &options) {
@@ -86,7 +95,9 @@ void add_run(CLI::App &app, int &exit_code) {
     auto options = std::make_shared<Options>();
     CLI::App *command = app.add_subcommand("run", "Run a study: every variant under every load, several times");
     command->add_option("study", options->path, "study file")->required();
-    command->add_option("--seed", options->seed, "another seed than the study's");
+    command->add_option_function<std::string>(
+        "--seed", [options](const std::string &text) { options->seed = read_seed(text); },
+        "another seed than the study's");
     command->add_option("--repetitions", options->repetitions, "runs of each variant and load")
         ->check(CLI::Range(s64{1}, max_repetitions));
     command->add_option("--jobs", options->jobs, "threads; the result does not depend on them (default: all CPUs)")

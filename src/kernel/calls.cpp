@@ -28,7 +28,7 @@ Call<> nanosleep(Kernel &kernel, u64 ns) {
 Call<> sched_yield(Kernel &) { co_await yield(); }
 
 Call<TaskId> fork(Kernel &kernel, const TaskSpec &spec, Program program) {
-    // Copying an address space: lmbench's fork rows of servers of this class lie between 60 and 200 us.
+    // Copying an address space: a guess, no row in docs/costs.md.
     constexpr u64 fork_ns = 60 * ns_per_us;
     co_await spend(fork_ns);
     co_return kernel.fork_current(spec, std::move(program));

@@ -21,10 +21,15 @@ std::string read_file(const std::string &path) {
         throw InputError(path + ": there is no such file, expected a study file");
     if (std::filesystem::is_directory(path, error))
         throw InputError(path + ": is a directory, expected a study file");
+    constexpr std::size_t limit = std::size_t{1} << 24;
     std::ifstream file(path, std::ios::binary);
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (!file)
+    std::string text(limit + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (file.bad() || (file.fail() && !file.eof()))
         throw InputError(path + ": cannot be read");
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    if (text.size() > limit)
+        throw InputError(path + ": is larger than 16 MiB, expected a study file");
     if (text.empty())
         throw InputError(path + ": is empty, expected a study file");
     return text;

@@ -27,16 +27,21 @@ DomainTree read_tree(const Json &json) {
     sd.flags = SD_NUMA;
     sd.imbalance_pct = json.at("sd_numa").at("imbalance_pct");
     sd.imb_numa_nr = json.at("sd_numa").at("imb_numa_nr");
+    const auto nodes = json.at("nr_nodes").get<std::size_t>();
+    if (nodes < 1 || nodes > static_cast<std::size_t>(max_cpus))
+        throw InputError("nr_nodes is " + std::to_string(nodes) + ", expected 1 to " + std::to_string(max_cpus));
     for (const Json &entry : json.at("cpu")) {
         CpuDomains &cpu = tree.cpus.emplace_back();
         cpu.base = cpu.numa = &sd;
         cpu.node = NodeId{entry.at("node").get<s64>()};
+        if (cpu.node < 0 || static_cast<std::size_t>(cpu.node) >= nodes)
+            throw InputError("a CPU is on node " + std::to_string(cpu.node) + ", expected 0 to " +
+                             std::to_string(nodes - 1));
         cpu.smt = mask_of(entry.at("smt_mask"));
         DomainShared &shared = tree.shared.emplace_back();
         shared.has_idle_cores = flag(entry, "has_idle_cores");
         cpu.balance_shared = &shared;
     }
-    const auto nodes = json.at("nr_nodes").get<std::size_t>();
     tree.node_distance.assign(nodes, std::vector<int>(nodes, 20));
     for (std::size_t node = 0; node < nodes; node++)
         tree.node_distance[node][node] = 10;
