@@ -83,7 +83,7 @@ void update_epoch(const Scheduler &s, Rq &rq, SchedCacheGroup::Time &time) {
     halve(time.runtime, behind);
 }
 
-// LB-93.
+// LB-93, WAKE-213; NUMA-65: a preferred node elsewhere overrules it.
 int preferred_llc(const Scheduler &s, const SchedCacheGroup &group, const Task &p) {
     if (!group.cpu.valid())
         return -1;

@@ -26,12 +26,13 @@ inline void se_update_runnable(Entity &se) { // PELT-9
         se.runnable_weight = se.my_q->h_nr_runnable;
 }
 
-// Weight of a queue's entity by the mode in force (CG-11..18), scaled.
+// Weight of a queue's entity by the mode in force (CG-11..18), scaled; loads follow from it (CG-40).
 u64 calc_group_shares(const Scheduler &s, const CfsRq &group_queue);
 // Gives the group's entity that weight (CG-10); no-op for a task.
 void update_cfs_group(const Scheduler &s, Entity &se);
 
-// One step of the flattened weight: `weight` from the level below, times the entity's part of its queue (CG-20).
+// One step of the flattened weight: `weight` from the level below, times the entity's part of its queue (CG-20, -21);
+// the tree of weights stays (CG-22), and a task's weight is that of its last enqueue, pick or tick (CG-23).
 inline u64 fold_weight(u64 weight, const Entity &se) {
     weight *= se.load_weight;
     weight /= se.parent != nullptr ? se.cfs_rq->load_weight : nice_0_load;

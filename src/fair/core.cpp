@@ -58,7 +58,7 @@ void block_task(Scheduler &s, Rq &rq, Task &p, TaskState state) {
         p.on_rq = OnRq::no;
 }
 
-// put_prev and set_next of EEVDF-92..94; `next` null with class idle or higher.
+// put_prev and set_next of EEVDF-92..95; `next` null with class idle or higher.
 void switch_to(Scheduler &s, Rq &rq, Task *next, SchedClass next_class) {
     Task *prev = rq.curr;
     const SchedClass prev_class = rq.current_class;

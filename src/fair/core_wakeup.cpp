@@ -17,7 +17,7 @@ Task *current_of(Scheduler &s, const Waker &waker) {
     return waker.current == nullptr ? nullptr : &s.task(waker.current->id);
 }
 
-// WAKE-26, -27.
+// WAKE-26, -27, PREEMPT-40, EEVDF-142.
 bool ttwu_queue_cond(const Scheduler &s, const Task &p, CpuId this_cpu, CpuId cpu) {
     if (!s.active.test(cpu) || !p.cpus_allowed.test(cpu))
         return false;
@@ -26,7 +26,7 @@ bool ttwu_queue_cond(const Scheduler &s, const Task &p, CpuId this_cpu, CpuId cp
     return cpu != this_cpu && s.rq(cpu).nr_running == 0;
 }
 
-// WAKE-28. True if the list was empty.
+// WAKE-28, PREEMPT-41. True if the list was empty.
 bool wake_list_add(Rq &rq, Task &p, bool migrated) {
     p.wake_migrated = migrated;
     p.wake_next = nullptr;
@@ -39,6 +39,7 @@ bool wake_list_add(Rq &rq, Task &p, bool migrated) {
 
 } // namespace
 
+// WAKE-22.
 void ttwu_runnable(Scheduler &s, Task &p, u32 wake_flags) {
     Rq &rq = s.rq(p.cpu);
     update_rq_clock(s, rq);
@@ -107,7 +108,7 @@ void sched_ttwu_pending(Scheduler &s, CpuId cpu) {
     update_rq_clock(s, rq);
     while (p != nullptr) {
         Task *next = std::exchange(p->wake_next, nullptr);
-        // WF_SYNC and WF_RQ_SELECTED are lost on this path (PREEMPT-43).
+        // WF_SYNC and WF_RQ_SELECTED are lost on this path (PREEMPT-43, SYNC-3).
         ttwu_do_activate(s, rq, *p, p->wake_migrated ? u32{WF_MIGRATED} : 0);
         p = next;
     }

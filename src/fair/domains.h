@@ -64,12 +64,12 @@ struct SchedGroup {
     GroupCapacity *sgc = nullptr;
 };
 
-// sched_domain_shared: one per LLC span (TOPO-54), a second one on asymmetric machines (TOPO-56).
+// sched_domain_shared: one per LLC span (TOPO-54, WAKE-6), a second one on asymmetric machines (TOPO-56).
 struct DomainShared {
     int id = 0;
     int nr_busy_cpus = 0;
     bool has_idle_cores = false;
-    int nr_idle_scan = 512; // TOPO-55
+    int nr_idle_scan = 512; // TOPO-55, WAKE-123
     u64 util_avg = 0;       // cache-aware scheduling (LB-97)
     u64 capacity = 0;
 };

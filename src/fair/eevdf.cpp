@@ -248,7 +248,7 @@ void place_entity(Scheduler &s, CfsRq &cfs, Entity &se, u32 flags) {
     se.deadline = se.vruntime + vslice;
 }
 
-// EEVDF-120.
+// EEVDF-120; called at enqueue, when the task is set next, and at its tick (EEVDF-121).
 void reweight_eevdf(Scheduler &s, CfsRq &cfs, Entity &se, u64 weight, bool queued) {
     if (se.h_load == weight)
         return;
@@ -290,6 +290,7 @@ void reweight_eevdf(Scheduler &s, CfsRq &cfs, Entity &se, u64 weight, bool queue
     }
 }
 
+// EEVDF-60, -64: without a shorter slice in the queue the protection lasts to the deadline.
 void set_protect_slice(Scheduler &s, CfsRq &cfs, Entity &se) {
     u64 slice = s.tunables.normalized_base_slice;
     if (s.features[Feature::RUN_TO_PARITY])
@@ -314,6 +315,7 @@ void cancel_protect_slice(Entity &se) {
         se.vprot = se.vruntime;
 }
 
+// EEVDF-135; the callers are EEVDF-136.
 void set_next_buddy(CfsRq &cfs, Entity &se) {
     if (se.on_rq && !se.sched_delayed && se.task->policy != Policy::idle)
         cfs.next = &se;

@@ -28,7 +28,7 @@ u64 task_weight(Policy policy, int nice);
 u64 calc_delta_fair(u64 delta, const Entity &se); // EEVDF-5
 
 // Virtual time of the root queue.
-u64 avg_vruntime(CfsRq &cfs);                             // moves zero_vruntime (EEVDF-32)
+u64 avg_vruntime(CfsRq &cfs);                             // moves zero_vruntime (EEVDF-32, -33)
 bool entity_eligible(const CfsRq &cfs, const Entity &se); // EEVDF-50; does not move it
 bool vruntime_eligible(const CfsRq &cfs, u64 vruntime);
 u64 ineligible_vruntime(const CfsRq &cfs); // smallest vruntime at which the running task is not eligible (EEVDF-60)

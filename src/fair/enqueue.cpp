@@ -26,8 +26,8 @@ void add_nr_running(Scheduler &s, Rq &rq) {
         s.root.overloaded = true; // LB-23
 }
 
-// LB-65: queued tasks with a preferred node, and those of them that are on it. A change of preference goes through
-// sched_change_begin() and _end().
+// LB-65, NUMA-60: queued tasks with a preferred node, and those of them that are on it. A change of preference goes
+// through sched_change_begin() and _end().
 void account_numa(Rq &rq, const Task &p, u32 count) {
     if (!p.numa_preferred_nid.valid())
         return;
@@ -133,7 +133,7 @@ void dequeue_hierarchy(Scheduler &s, Task &p, u32 flags) {
     }
 }
 
-// EEVDF-80.
+// EEVDF-80, -81.
 void set_delayed(Entity &task_entity) {
     task_entity.sched_delayed = true;
     llc_delayed(*task_entity.cfs_rq->rq, *task_entity.task); // LB-95
@@ -220,7 +220,7 @@ void enqueue_task_fair(Scheduler &s, Rq &rq, Task &p, u32 flags) {
     if (is_curr)
         place_entity(s, root, se, flags);
     const u64 weight = enqueue_hierarchy(s, p, flags);
-    if (!is_curr) {
+    if (!is_curr) { // EEVDF-73: the newcomer counts already
         reweight_eevdf(s, root, se, weight, false);
         place_entity(s, root, se, flags | ENQUEUE_QUEUED);
         enqueue_timeline(s, root, se);

@@ -34,7 +34,7 @@ void update_curr(Scheduler &s, CfsRq &cfs) {
     const bool slice_over = update_deadline(s, root, *curr);
     if (root.h_nr_queued == 1)
         return;
-    if (slice_over || !protect_slice(*curr)) {
+    if (slice_over || !protect_slice(*curr)) { // PREEMPT-21
         resched_curr_lazy(s, rq);
         clear_buddies(root, *curr);
     }

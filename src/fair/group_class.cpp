@@ -45,7 +45,7 @@ GroupType group_classify(u32 pct, const SchedGroup &group, const GroupStats &sta
     return group_has_capacity(pct, stats) ? GroupType::has_spare : GroupType::fully_busy;
 }
 
-// WAKE-172, LB-64, NUMAPAIR-11, NUMAPAIR-12.
+// WAKE-172, LB-64, NUMA-64, NUMAPAIR-11, NUMAPAIR-12.
 int adjust_numa_imbalance(const Features &features, int imbalance, int dst_running, int imb_numa_nr) {
     if (dst_running > imb_numa_nr)
         return imbalance;

@@ -48,7 +48,7 @@ bool task_hot(const LbEnv &env, const Task &p) {
     return static_cast<s64>(src.clock_task - p.se.exec_start) < static_cast<s64>(cost);
 }
 
-// LB-75: > 0 the move degrades locality, < 0 it improves it.
+// LB-75, NUMA-62: > 0 the move degrades locality, < 0 it improves it.
 s64 migrate_degrades_locality(const LbEnv &env, const Task &p) {
     const Scheduler &s = env.s;
     if (!s.tunables.numa_balancing || p.numa_faults.empty() || !env.has(SD_NUMA))
@@ -113,7 +113,7 @@ DetachOutcome can_migrate_task(LbEnv &env, const Task &p) {
     if ((env.flags & LBF_ACTIVE_LB) != 0)
         return migrate_llc_task_wrong_dst(env, p) ? DetachOutcome::llc : DetachOutcome::moved;
 
-    const bool tired = env.sd.nr_balance_failed > static_cast<u32>(env.sd.cache_nice_tries); // LB-76
+    const bool tired = env.sd.nr_balance_failed > static_cast<u32>(env.sd.cache_nice_tries); // LB-76, NUMA-63
     const s64 degrades = migrate_degrades_locality(env, p);
     if (degrades != 0)
         return degrades > 0 && !tired ? DetachOutcome::locality : DetachOutcome::moved;

@@ -204,7 +204,7 @@ void update_sd_lb_stats(LbEnv &env, SdStats &sds) {
     if (sds.busiest != nullptr)
         sds.prefer_sibling = (sds.busiest->flags & SD_PREFER_SIBLING) != 0;
     if (env.has(SD_NUMA))
-        env.fbq_type = fbq_classify_group(sds.busiest_stat); // LB-65
+        env.fbq_type = fbq_classify_group(sds.busiest_stat); // LB-65, NUMA-61
     if (env.sd.parent == nullptr)
         s.root.overloaded = overloaded; // LB-44
     if (s.features[Feature::SIS_UTIL] && env.idle != CpuIdle::newly_idle && env.sd.shared != nullptr)

@@ -52,7 +52,7 @@ void update_rq_avg_idle(Rq &rq);
 void update_misfit_status(Scheduler &s, const Task *p, Rq &rq);
 
 // LB-36: brings the averages of `rq` up to date, its clock included, and clears has_blocked_load when all are 0.
-void sched_balance_update_blocked_averages(Scheduler &s, Rq &rq);
+void sched_balance_update_blocked_averages(Scheduler &s, Rq &rq); // callers: PELT-26
 
 // Capacity left for fair tasks on a CPU (TOPO-45), and the refresh of the first group of `sd` (TOPO-44).
 u64 scale_rt_capacity(const Rq &rq);
@@ -63,7 +63,7 @@ u64 get_sd_balance_interval(const Scheduler &s, const Domain &sd, bool cpu_busy)
 
 // LB-58: how many tasks more the busiest group has, weighed by cores. All counts are of the whole group.
 s64 sibling_imbalance(bool idle, int busiest_cores, u32 busiest_running, int local_cores, u32 local_running);
-// LB-45: nr_idle_scan of a domain that owns a shared object.
+// LB-45, WAKE-120..122: nr_idle_scan of a domain that owns a shared object.
 int idle_cpu_scan(int span_weight, int imbalance_pct, u64 sum_util);
 
 } // namespace fairground::fair

@@ -22,7 +22,7 @@ void set_cpu_sd_state(Rq &rq, bool idle) {
     if (sd == nullptr || sd->shared == nullptr || sd->nohz_idle == idle)
         return;
     sd->nohz_idle = idle;
-    sd->shared->nr_busy_cpus += idle ? -1 : 1;
+    sd->shared->nr_busy_cpus += idle ? -1 : 1; // SYNC-20..22
 }
 
 } // namespace
@@ -113,7 +113,7 @@ bool kick_reasons(Scheduler &s, const Rq &rq, u8 &flags) {
             flags |= both;
         return true;
     }
-    if (rq.sd.balance_shared != nullptr && rq.sd.balance_shared->nr_busy_cpus > 1)
+    if (rq.sd.balance_shared != nullptr && rq.sd.balance_shared->nr_busy_cpus > 1) // SYNC-26
         flags |= both;
     return true;
 }

@@ -132,7 +132,7 @@ std::vector<int> distinct(const Matrix &distance, const std::vector<int> &nodes)
     return values;
 }
 
-// TOPO-18: only the first pair at maximum distance decides.
+// TOPO-18, NUMA-3: only the first pair at maximum distance decides.
 NumaTopology topology_type(const Matrix &d, const std::vector<int> &nodes, std::size_t levels, int max) {
     if (levels <= 2)
         return NumaTopology::direct;

@@ -100,7 +100,7 @@ void update_load_avg_values(SchedAvg &sa, u64 weight) { // PELT-7
     sa.util_avg = sa.util_sum / divider;
 }
 
-void update_rq_clock_pelt(Rq &rq, u64 delta) { // PELT-42
+void update_rq_clock_pelt(Rq &rq, u64 delta) { // PELT-42, -47
     if (rq.current_class == SchedClass::idle) {
         sync_idle_clocks(rq);
         return;
@@ -111,7 +111,7 @@ void update_rq_clock_pelt(Rq &rq, u64 delta) { // PELT-42
 }
 
 void update_rq_clock(Scheduler &s, Rq &rq) {
-    u64 delta = s.now - rq.clock; // PELT-40
+    u64 delta = s.now - rq.clock; // PELT-40; each CPU's moves at its own updates only (EEVDF-140)
     if (static_cast<s64>(delta) < 0)
         return;
     rq.clock += delta;

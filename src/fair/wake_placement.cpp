@@ -81,11 +81,12 @@ AffineChoice wake_affine_idle(const Scheduler &s, CpuId this_cpu, CpuId prev, bo
     return {};
 }
 
-// WAKE-65..69: the loads with the task on either side, each scaled by the other CPU's capacity.
+// WAKE-65..69, CG-41, CG-42: the loads with the task on either side, each scaled by the other CPU's capacity.
 AffineChoice wake_affine_weight(const Scheduler &s, const Domain &sd, const Task &p, CpuId prev, bool sync,
                                 const Waker &waker) {
     const Rq &this_rq = s.rq(waker.cpu);
     const Rq &prev_rq = s.rq(prev);
+    // A sleeper's load is that of its last update (WAKE-10), a queue's that of its own (WAKE-8).
     const auto task_load = static_cast<s64>(read_task_h_load(s, p.se.avg.load_avg, *p.se.cfs_rq));
     auto this_load = static_cast<s64>(this_rq.cfs.avg.load_avg);
     AffineChoice choice{prev, "WAKE-69", 0, true, false};
@@ -94,7 +95,7 @@ AffineChoice wake_affine_weight(const Scheduler &s, const Domain &sd, const Task
         const auto current_load = static_cast<s64>(current_h_load(s, waker));
         if (current_load > this_load)
             return {waker.cpu, "WAKE-66", 0, s.features[Feature::WA_SYNC_WEIGHT], true};
-        if (s.features[Feature::WA_SYNC_WEIGHT] && current_load >= task_load) // SYNC-41
+        if (s.features[Feature::WA_SYNC_WEIGHT] && current_load >= task_load) // SYNC-41, CG-43
             return {waker.cpu, "SYNC-41", 0, true, true};
         this_load -= current_load;
     }
@@ -221,6 +222,7 @@ struct DomainWalk {
     Domain *slow = nullptr;
 };
 
+// WAKE-50: a far node lacks SD_WAKE_AFFINE, a wide wake does not want it; both search around prev.
 DomainWalk walk_domains(const Scheduler &s, CpuId this_cpu, CpuId prev, u32 sd_flag, bool want_affine) {
     DomainWalk walk;
     for (Domain *sd = s.rq(this_cpu).sd.base; sd != nullptr; sd = sd->parent) {
@@ -258,7 +260,7 @@ void place(const Scheduler &s, const Task &p, CpuId prev, u32 wake_flags, const 
     CpuId target = prev;
     if (walk.affine != nullptr && waker.cpu != prev) {
         const bool exiting = waker.current != nullptr && waker.current->exiting;
-        const bool sync = (wake_flags & WF_SYNC) != 0 && !exiting; // WAKE-42
+        const bool sync = (wake_flags & WF_SYNC) != 0 && !exiting; // WAKE-42, SYNC-1
         const AffineChoice choice = wake_affine(s, *walk.affine, p, prev, sync, waker);
         target = choice.cpu;
         out.affine_rule = choice.rule;
@@ -292,7 +294,8 @@ CpuId select_fallback_rq(const Scheduler &s, const Task &p) {
 
 } // namespace
 
-// The 1 is the waker's own CPU, which a sync wake-up is about to free.
+// Nothing else of wake placement looks at how busy an LLC is (SYNC-2). The 1 is the waker's own CPU, which a sync
+// wake-up is about to free.
 bool busier_llc(const Scheduler &s, CpuId a, CpuId b) {
     if (cpus_share_cache(s, a, b))
         return false;
@@ -317,6 +320,7 @@ AffineChoice wake_affine(const Scheduler &s, const Domain &sd, const Task &p, Cp
     return choice;
 }
 
+// WAKE-52: no randomness.
 Placement select_task_rq_fair(const Scheduler &s, const Task &p, CpuId prev, u32 wake_flags, const Waker &waker) {
     Placement out;
     out.waker = waker.cpu;
@@ -347,7 +351,7 @@ void commit_placement(Scheduler &s, Task &p, Task *current, const Placement &pla
     }
     p.recent_used_cpu = placement.recent_used_cpu;
     if (placement.clear_idle_cores != nullptr)
-        placement.clear_idle_cores->has_idle_cores = false;
+        placement.clear_idle_cores->has_idle_cores = false; // WAKE-131
 }
 
 CpuId select_task_rq(Scheduler &s, Task &p, CpuId prev, u32 &wake_flags, const Waker &waker, Task *current,

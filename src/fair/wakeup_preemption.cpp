@@ -82,7 +82,7 @@ Verdict check(Scheduler &s, Rq &rq, Task &p, u32 wake_flags) {
             return {Result::preempt, "PREEMPT-16"};
     }
 
-    while (cfs.h_nr_queued != 0) {
+    while (cfs.h_nr_queued != 0) { // only the wakee is decided on (PREEMPT-19)
         const Task *best = pick_next_entity(s, rq, action != Action::shorter);
         if (best == nullptr)
             continue;
@@ -103,7 +103,7 @@ void wakeup_preempt_fair(Scheduler &s, Rq &rq, Task &p, u32 wake_flags) {
     Entity &curr = rq.curr->se;
     const Verdict verdict = check(s, rq, p, wake_flags);
     if (verdict.result == Result::update && s.features[Feature::RUN_TO_PARITY])
-        update_protect_slice(cfs, curr); // PREEMPT-13
+        update_protect_slice(cfs, curr); // PREEMPT-13, -20
     if (verdict.result == Result::preempt) {
         cancel_protect_slice(curr); // PREEMPT-15
         if (verdict.action == Action::shorter)

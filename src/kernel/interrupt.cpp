@@ -181,7 +181,7 @@ void Kernel::apply_effects() {
     for (std::size_t i = 0; i < scheduler_.effects.size(); i++) { // handling one may append others
         const fair::Effect effect = scheduler_.effects[i];
         switch (effect.kind) {
-        case fair::EffectKind::resched:
+        case fair::EffectKind::resched: // EEVDF-141, WAKE-32: lazy requests send nothing
             if (effect.cpu != this_->id)
                 send(EventKind::resched, effect.cpu, depart);
             break;

@@ -196,7 +196,7 @@ TEST(BalancePass, Refusals) {
     EXPECT_EQ(outcome([&](TwoCpus &t, Task &p) { hot(t, p), p.policy = Policy::idle; }), DetachOutcome::moved);
     EXPECT_EQ(outcome([&](TwoCpus &t, Task &p) { hot(t, p), t.sd.flags |= SD_SHARE_CPUCAPACITY; }),
               DetachOutcome::moved);
-    // LB-75.
+    // LB-75, NUMA-62, NUMA-63.
     const auto numa = [](NodeId preferred, u32 preferred_running) {
         return [=](TwoCpus &t, Task &p) {
             t.sd.flags |= SD_NUMA;

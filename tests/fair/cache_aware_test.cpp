@@ -91,7 +91,7 @@ struct TwoLlcs : BalanceWorld {
     }
 };
 
-// LB-91, LB-92: k = 3 epochs late.
+// LB-91, LB-92, WAKE-211: k = 3 epochs late.
 TEST(CacheAware, Epochs) {
     TwoLlcs w;
     w.s.jiffies = 1025;
@@ -105,7 +105,7 @@ TEST(CacheAware, Epochs) {
     EXPECT_EQ(w.group.cpus[0].runtime, 100U + 7);
 }
 
-// LB-93, LB-95: a queued task follows the preference of its process, its counters with it.
+// LB-93, LB-95, WAKE-213: a queued task follows the preference of its process, its counters with it.
 TEST(CacheAware, Counts) {
     TwoLlcs w;
     Rq &rq = w.rq(0);

@@ -88,6 +88,7 @@ TEST(Cgroup, X4FlattenedWeight) { // CG-20, -21
     EXPECT_EQ(flattened({{idle_prio_weight, nice_minus_20 + idle_prio_weight}, {2, nice0}}), 2U);
 }
 
+// One queue for all tasks, two weights each (EEVDF-1, -2, -73, CG-2, CG-22).
 TEST(Cgroup, X5NineTasks) { // CG-23, EEVDF-121
     Cpus one;
     one.s.tunables.cgroup_mode = CgroupMode::up; // the entity's weight stays at the group's shares
@@ -119,7 +120,7 @@ TEST(Cgroup, X5NineTasks) { // CG-23, EEVDF-121
     EXPECT_EQ(sum, 1048572U);
 }
 
-TEST(Cgroup, X6NestedGroups) { // CG-40: loads of 192 equal CPUs, seen from one
+TEST(Cgroup, X6NestedGroups) { // CG-17, CG-40: loads of 192 equal CPUs, seen from one
     struct {
         CgroupMode mode;
         int depth;
@@ -171,7 +172,7 @@ TEST(Cgroup, X6NestedGroups) { // CG-40: loads of 192 equal CPUs, seen from one
     }
 }
 
-TEST(Cgroup, Shares) { // CG-3, -5, -10
+TEST(Cgroup, Shares) { // CG-3, -5, -6, -10
     Cpus one;
     TaskGroup &group = sched_create_group(one.s, nullptr);
     EXPECT_EQ(group.shares, nice_0_load);
@@ -236,7 +237,7 @@ TEST(Cgroup, IdleCounts) { // CG-9: three tasks, one of them idle, two levels do
     EXPECT_EQ(one.root.h_nr_idle, 1U);
 }
 
-TEST(Cgroup, ChangeOfGroup) { // PELT-37: the load leaves one path and joins the other
+TEST(Cgroup, ChangeOfGroup) { // PELT-20, -37: the load leaves one path and joins the other
     Cpus one;
     TaskGroup &from = sched_create_group(one.s, nullptr);
     TaskGroup &to = sched_create_group(one.s, nullptr);

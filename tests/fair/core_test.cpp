@@ -109,6 +109,7 @@ struct AfterBlock : Machine {
     Task &a, &b, &c;
 };
 
+// EEVDF-71, -75, -80, -81, -90.
 TEST(CoreTimeline, X15AnIneligibleSleeperIsDelayed) {
     AfterBlock m;
     EXPECT_EQ(m.a.se.vruntime, 600000u);
@@ -122,6 +123,7 @@ TEST(CoreTimeline, X15AnIneligibleSleeperIsDelayed) {
     EXPECT_EQ(m.rq.curr, &m.b);
 }
 
+// EEVDF-83, WAKE-22.
 TEST(CoreTimeline, X16DelayedTaskIsWokenInPlace) {
     AfterBlock m;
     m.s.now = 1400000;
@@ -134,6 +136,7 @@ TEST(CoreTimeline, X16DelayedTaskIsWokenInPlace) {
     EXPECT_EQ(m.root.h_nr_runnable, 3u);
 }
 
+// EEVDF-42, -83.
 TEST(CoreTimeline, X17DelayedTaskIsPlacedAnewWithoutPositiveLag) {
     AfterBlock m;
     m.s.now = 2400000;
@@ -143,6 +146,7 @@ TEST(CoreTimeline, X17DelayedTaskIsPlacedAnewWithoutPositiveLag) {
     EXPECT_EQ(m.a.se.vlag, 0);
 }
 
+// EEVDF-55, -75, -76, -84, -91.
 TEST(CoreTimeline, X18DelayedTaskIsDroppedByThePick) {
     AfterBlock m;
     m.run_until(4000000);
@@ -166,6 +170,7 @@ TEST(CoreTimeline, X18DelayedTaskIsDroppedByThePick) {
         EXPECT_EQ(m.turns[i].who, expected[i]);
 }
 
+// EEVDF-110.
 TEST(CoreTimeline, X19HrtickDelay) {
     struct {
         u64 weight, vdelta, util_irq, delay;
@@ -189,6 +194,7 @@ TEST(CoreTimeline, X19HrtickDelay) {
     }
 }
 
+// EEVDF-21, -22, -27, -90, -94, -95, -105.
 TEST(CoreTimeline, X20ThreeEqualTasks) {
     Machine m;
     m.start(), m.start(), m.start();
@@ -209,6 +215,7 @@ TEST(CoreTimeline, X20ThreeEqualTasks) {
     timer.expect_turns({{0, "A"}, {2800000, "B"}, {5600000, "C"}, {8400000, "A", 2800000, 5600000}, {11200000, "B"}});
 }
 
+// EEVDF-21, -22, -92, -105.
 TEST(CoreTimeline, X21UnlikeWeights) {
     Machine m;
     m.start(0), m.start(5);
@@ -226,6 +233,7 @@ TEST(CoreTimeline, X21UnlikeWeights) {
                     {18000000, "A*"}});
 }
 
+// EEVDF-110, -111, -113.
 TEST(CoreTimeline, X22UnlikeWeightsWithHrtick) {
     Machine m(1000, true);
     m.start(0), m.start(5);
@@ -245,6 +253,7 @@ TEST(CoreTimeline, X22UnlikeWeightsWithHrtick) {
                     {17609999, "A"}});
 }
 
+// EEVDF-60, PREEMPT-21.
 TEST(CoreTimeline, X23ShortSlice) {
     Machine m;
     m.start(0), m.start(0, 500000);
@@ -300,6 +309,7 @@ struct Migration : Machine {
     Task *a, *b, *x, *p;
 };
 
+// EEVDF-40, -75, -132.
 TEST(CoreTimeline, X26MigrationCarriesLagAndDeadline) {
     Migration m;
     deactivate_task(m.s, m.rq, *m.x);
@@ -325,7 +335,7 @@ TEST(CoreTimeline, X26HalfTheWeightOnTheTarget) {
     EXPECT_EQ(avg_vruntime(m.s.rq(cpu1).cfs), 50500000u);
 }
 
-// WAKE-26..30, PREEMPT-40..43.
+// WAKE-1, WAKE-20, WAKE-26..30, PREEMPT-4, PREEMPT-40..43, EEVDF-97, EEVDF-140, EEVDF-142, SYNC-3.
 TEST(Core, RemoteWakeupsGoThroughTheWakeList) {
     Machine m(1000, false, 2);
     m.s.rq(cpu0).sd.llc_id = 0;
@@ -379,7 +389,7 @@ TEST(Core, WakingTheCurrentTaskOnlyMakesItRunning) {
     EXPECT_EQ(a.on_rq, OnRq::queued);
 }
 
-// EEVDF-100..103.
+// EEVDF-100..103, WAKE-32.
 TEST(Core, LazyRequestsBecomeImmediateAtTheNextTick) {
     Machine m;
     m.start();

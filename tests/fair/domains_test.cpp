@@ -273,7 +273,7 @@ TEST(Domains, ArmClusters) {
     EXPECT_EQ(whole.cpus[6].share_id.value, 4);
 }
 
-// TOPO-47..50: the table of allowed imbalances.
+// TOPO-47..50, WAKE-174, WAKE-175: the table of allowed imbalances.
 TEST(Domains, AllowedImbalance) {
     const Matrix two{{10, 20}, {20, 10}};
     const auto tree = [&](int cores, int smt, int llc, const Matrix &d) {
@@ -339,7 +339,8 @@ TEST(Domains, RelaxDomainLevel) {
     EXPECT_EQ(find(tree, 0, "NUMA")->flags & SD_BALANCE_NEWIDLE, 0U);
 }
 
-// TOPO-26, TOPO-42, TOPO-44..46, TOPO-55, TOPO-56: a phone-like machine, two LLCs, little and big CPUs.
+// TOPO-26, TOPO-42, TOPO-44..46, TOPO-55, TOPO-56, WAKE-6, WAKE-123: a phone-like machine, two LLCs, little and big
+// CPUs.
 TEST(Domains, AsymmetricCapacity) {
     Machine m = make_machine({.cores = {8}, .llc = 4});
     for (std::size_t cpu = 0; cpu < 4; cpu++)
@@ -418,7 +419,7 @@ TEST(Domains, LlcNumbersIgnorePartitions) {
     EXPECT_EQ(tree.cpus[3].share_id.value, 2);
 }
 
-// TOPO-6: split_llc. TOPO-18: backplane.
+// TOPO-6: split_llc. TOPO-18, NUMA-3: backplane.
 TEST(Domains, SplitLlcAndBackplane) {
     Machine m = make_machine({.arch = Arch::x86, .cores = {8}});
     m.split_llc = 2;

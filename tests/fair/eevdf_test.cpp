@@ -52,6 +52,7 @@ struct Queue : Cpus {
     s64 zero() const { return s64_of(root.zero_vruntime); }
 };
 
+// EEVDF-3..5.
 TEST(Eevdf, X1CalcDeltaFair) {
     struct {
         u64 delta, weight, result;
@@ -79,6 +80,7 @@ TEST(Eevdf, X2BaseSlice) {
     }
 }
 
+// EEVDF-30..32.
 TEST(Eevdf, X3AverageOfTheTree) {
     Queue q;
     q.queue(1000);
@@ -91,6 +93,7 @@ TEST(Eevdf, X3AverageOfTheTree) {
     EXPECT_EQ(q.root.sum_w_vruntime, 1048576);
 }
 
+// EEVDF-32.
 TEST(Eevdf, X4AverageIsFloored) {
     Queue q;
     q.queue(-1000);
@@ -99,6 +102,7 @@ TEST(Eevdf, X4AverageIsFloored) {
     EXPECT_EQ(q.root.sum_w_vruntime, 1048576);
 }
 
+// EEVDF-32.
 TEST(Eevdf, X5AverageWithTheRunningTask) {
     Queue q;
     q.run(1000);
@@ -119,6 +123,7 @@ TEST(Eevdf, X6AverageOfUnlikeWeights) {
     EXPECT_EQ(q.root.sum_w_vruntime, 9259008);
 }
 
+// EEVDF-35..40.
 TEST(Eevdf, X7PlacementKeepsTheLag) {
     struct {
         s64 vlag;
@@ -154,6 +159,7 @@ TEST(Eevdf, X7PlacementKeepsTheLag) {
     EXPECT_EQ(s64_of(x.vruntime), empty.zero());
 }
 
+// EEVDF-40.
 TEST(Eevdf, X8InitialPlacement) {
     Queue q;
     q.run(1000);
@@ -170,6 +176,7 @@ TEST(Eevdf, X8InitialPlacement) {
     EXPECT_EQ(s64_of(y.deadline), 1400000);
 }
 
+// EEVDF-33, -41, -42.
 TEST(Eevdf, X9LagIsClamped) {
     struct {
         u32 hz;
@@ -188,7 +195,7 @@ TEST(Eevdf, X9LagIsClamped) {
     }
 }
 
-// X10 with who is current, its protection, the buddy and `protect`; names by position A B C D.
+// EEVDF-53, EEVDF-61: X10 with who is current, its protection, the buddy and `protect`; names by position A B C D.
 TEST(Eevdf, X10Pick) {
     struct {
         int curr;
@@ -219,6 +226,7 @@ TEST(Eevdf, X10Pick) {
     }
 }
 
+// EEVDF-51, EEVDF-53.
 TEST(Eevdf, X11EqualDeadlines) {
     struct {
         int curr;
@@ -236,6 +244,7 @@ TEST(Eevdf, X11EqualDeadlines) {
     }
 }
 
+// EEVDF-33, EEVDF-50.
 TEST(Eevdf, X12Eligibility) {
     Queue q;
     Entity &a = q.queue(0);
@@ -254,6 +263,7 @@ TEST(Eevdf, X12Eligibility) {
     EXPECT_EQ(other.V(), 1);
 }
 
+// EEVDF-44, -60, -64.
 TEST(Eevdf, X13SetProtectSlice) {
     const auto protection = [](const std::vector<std::array<s64, 3>> &tree, bool parity, bool preempt_short) {
         Queue q;
@@ -274,6 +284,7 @@ TEST(Eevdf, X13SetProtectSlice) {
     EXPECT_EQ(protection(two, false, true), 301398);
 }
 
+// EEVDF-33, -44, -62.
 TEST(Eevdf, X14UpdateProtectSlice) {
     Queue q;
     Entity &a = q.run(1000000, 2800000);
@@ -292,6 +303,7 @@ TEST(Eevdf, X14UpdateProtectSlice) {
     EXPECT_EQ(b.vprot, 1628358u);
 }
 
+// EEVDF-120.
 TEST(Eevdf, X25Reweight) {
     Queue q;
     q.run(0);

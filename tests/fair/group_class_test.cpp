@@ -57,7 +57,7 @@ struct Allowance {
     int v, r, n, v73, p3;
 };
 
-// WAKE-172, LB-64, NUMAPAIR-11, NUMAPAIR-12.
+// WAKE-172, LB-64, NUMA-64, NUMAPAIR-11, NUMAPAIR-12.
 TEST(AdjustNumaImbalance, Examples) {
     Features v73;
     Features p3;

@@ -29,7 +29,7 @@ TEST(Balance, Margins) {
     EXPECT_FALSE(reduced(110, 931));
 }
 
-// TOPO-45.
+// TOPO-45, PELT-75.
 TEST(Balance, CapacityOfCpu) {
     struct {
         u64 max, irq, rt, dl, capacity;
@@ -48,7 +48,7 @@ TEST(Balance, CapacityOfCpu) {
     }
 }
 
-// LB-45.
+// LB-45, WAKE-121, WAKE-122.
 TEST(Balance, IdleScan) {
     EXPECT_EQ(idle_cpu_scan(16, 117, 0), 16);
     EXPECT_EQ(idle_cpu_scan(16, 117, 4096), 14);

@@ -186,7 +186,7 @@ TEST(BalanceStats, UnitByType) {
     EXPECT_EQ(env.rule, Rule("LB-54"));
 }
 
-// LB-65, LB-66: queues whose tasks all sit on their preferred node are spared while others exist.
+// LB-65, LB-66, NUMA-61: queues whose tasks all sit on their preferred node are spared while others exist.
 TEST(BalanceStats, ClassesOfQueues) {
     BalanceWorld w(4);
     w.group("0");

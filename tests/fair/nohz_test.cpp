@@ -52,7 +52,7 @@ TEST(Nohz, KickReasons) {
     Kick one;
     EXPECT_EQ(one.flags(), NOHZ_STATS_KICK);
     EXPECT_EQ(one.w.s.nohz.next_balance, 5000U);
-    Kick busy_llc; // LB-30
+    Kick busy_llc; // LB-30, SYNC-26
     busy_llc.shared.nr_busy_cpus = 2;
     EXPECT_EQ(busy_llc.flags(), both);
     EXPECT_EQ(busy_llc.w.s.nohz.next_balance, 5001U);
@@ -110,7 +110,7 @@ TEST(Nohz, InterruptOnce) {
     EXPECT_EQ(late.w.rq(0).nohz_flags, 0);
 }
 
-// LB-24.
+// LB-24, SYNC-21, SYNC-22.
 TEST(Nohz, EnterAndLeave) {
     BalanceWorld w(2);
     DomainShared shared;
@@ -140,7 +140,7 @@ TEST(Nohz, WalkOrder) {
     EXPECT_EQ(order, (std::vector<int>{6, 7, 0, 1, 2, 3, 4, 5}));
 }
 
-// LB-32, LB-33, LB-34, LB-36: blocked load decays, and the next dates come from the idle queues.
+// LB-32, LB-33, LB-34, LB-36, PELT-26: blocked load decays, and the next dates come from the idle queues.
 TEST(Nohz, Pass) {
     BalanceWorld w(4);
     w.s.jiffies = 1000;

@@ -134,7 +134,7 @@ TEST(NumaMigrate, Swap) {
     EXPECT_EQ(task_numa_migrate(w.s, w.p).swap, nullptr);
 }
 
-// NUMA-20..22: the examples of section 3.
+// NUMA-2, NUMA-20..22: the examples of section 3.
 TEST(NumaScan, Limits) {
     NumaWorld w;
     struct Case {

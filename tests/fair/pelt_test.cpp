@@ -24,6 +24,7 @@ SchedAvg at_300(u64 load, u64 runnable, u64 util) {
             .util_avg = util};
 }
 
+// PELT-1..3.
 TEST(Pelt, X1Decay) {
     struct {
         u64 value, periods, result;
@@ -34,6 +35,7 @@ TEST(Pelt, X1Decay) {
         EXPECT_EQ(decay_load(e.value, e.periods), e.result) << e.value << " over " << e.periods;
 }
 
+// PELT-4.
 TEST(Pelt, X2Segments) {
     struct {
         u64 periods;
@@ -52,6 +54,7 @@ bool run_to(SchedAvg &sa, u64 now) {
     return true;
 }
 
+// PELT-5..7.
 TEST(Pelt, X3RunningTask) {
     SchedAvg sa;
     for (u64 i = 1; i <= 345; i++) {
@@ -101,6 +104,7 @@ TEST(Pelt, X3RunningTask) {
     }
 }
 
+// PELT-5..7.
 TEST(Pelt, X4Edges) {
     SchedAvg sa;
     struct {
@@ -114,6 +118,7 @@ TEST(Pelt, X4Edges) {
     }
 }
 
+// PELT-8.
 TEST(Pelt, X5BlockedDecay) {
     Cpus one;
     Entity &se = one.add_task().se;
@@ -146,6 +151,7 @@ TEST(Pelt, X6PeriodicTask) {
     EXPECT_EQ(se.avg.util_avg, 188U);
 }
 
+// PELT-7, -8.
 TEST(Pelt, X7Queue) {
     Cpus one;
     one.root.load_weight = (1024 + 1024 + 335) << 10;
@@ -161,6 +167,7 @@ TEST(Pelt, X7Queue) {
     EXPECT_EQ(sa.util_avg, 100U);
 }
 
+// PELT-10, -30, -31, -50.
 TEST(Pelt, X8AttachDetach) {
     Cpus one;
     Entity &se = one.add_task().se;
@@ -198,6 +205,7 @@ TEST(Pelt, X9Removal) {
     EXPECT_FALSE(update_cfs_rq_load_avg(0, one.root));
 }
 
+// PELT-29.
 TEST(Pelt, X10Floor) {
     Cpus one;
     Entity &se = one.add_task().se;
@@ -251,6 +259,7 @@ TEST(Pelt, X11LagOfAnIdleSource) {
     EXPECT_EQ(se.avg.load_sum, 40000U);
 }
 
+// PELT-40, -42, -47.
 TEST(Pelt, X12ScaledClock) {
     struct {
         u64 delta, capacity;
@@ -274,6 +283,7 @@ TEST(Pelt, X12ScaledClock) {
     }
 }
 
+// PELT-42..44.
 TEST(Pelt, X13IdleSync) {
     for (const bool saturated : {false, true}) {
         Cpus one;
@@ -305,6 +315,7 @@ struct OneGroup : Cpus {
     }
 };
 
+// PELT-50, -51, -54.
 TEST(Pelt, X14PropagateUtil) {
     OneGroup one;
     one.root.avg = at_300(0, 0, 500);
@@ -318,6 +329,7 @@ TEST(Pelt, X14PropagateUtil) {
     EXPECT_FALSE(propagate_entity_load_avg(one.ge)); // only once
 }
 
+// PELT-53.
 TEST(Pelt, X15PropagateLoad) {
     struct {
         u64 load_sum, load_avg;
@@ -349,6 +361,7 @@ TEST(Pelt, X15PropagateLoad) {
     }
 }
 
+// PELT-56, CG-7, CG-18.
 TEST(Pelt, X16SumsOfTheGroup) {
     struct {
         u64 contrib, window, load, runnable;
@@ -372,6 +385,7 @@ TEST(Pelt, X16SumsOfTheGroup) {
     }
 }
 
+// PELT-58.
 TEST(Pelt, X17Reweight) {
     Cpus one;
     Entity &se = one.add_task().se;
@@ -386,6 +400,7 @@ TEST(Pelt, X17Reweight) {
     EXPECT_EQ(one.root.load_weight, 4 * nice_0_load);
 }
 
+// PELT-60.
 TEST(Pelt, X18NewTask) {
     struct {
         u64 capacity, util, load, weight, result;
@@ -405,6 +420,7 @@ TEST(Pelt, X18NewTask) {
     }
 }
 
+// PELT-71.
 TEST(Pelt, X19UtilEst) {
     Cpus one;
     Task &p = one.add_task();
@@ -430,6 +446,7 @@ TEST(Pelt, X19UtilEst) {
     EXPECT_EQ(sample(300 | util_avg_unchanged, 900, 900), 300U); // PELT-70: once per activation
 }
 
+// PELT-80, -81.
 TEST(Pelt, X20TaskHLoad) {
     Cpus one;
     one.s.jiffies = 1;

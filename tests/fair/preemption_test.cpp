@@ -217,12 +217,14 @@ void check(const Example &e, bool next_buddy) {
     }
 }
 
+// PREEMPT-4, PREEMPT-10..13, -15..17, -19, -20, EEVDF-63, -135, -136.
 TEST(Preemption, X1ToX16) {
     for (const Example &e : examples)
         for (const bool next_buddy : {false, true})
             check(e, next_buddy);
 }
 
+// PREEMPT-14, EEVDF-55, EEVDF-84.
 TEST(Preemption, X17ThePickDropsDelayedTasks) {
     for (const bool next_buddy : {false, true}) {
         SCOPED_TRACE(next_buddy ? "v73_on" : "v73_off");

@@ -127,7 +127,7 @@ struct WeightCase {
     std::string_view rule;
 };
 
-// EX-WAKE 10..20: WAKE-65..69.
+// EX-WAKE 10..20: WAKE-8, WAKE-10, WAKE-64..69, CG-41, CG-42.
 TEST(WakeAffine, Weights) {
     constexpr WeightCase table[] = {
         {10, 1024, 1024, 0, 0, 117, 1024, 1024, false, 104857600, 113246208, true, "WAKE-69"},
@@ -183,7 +183,7 @@ TEST(WakeAffine, DelayedTasksDoNotCount) {
     EXPECT_NE(w.affine(8, true, 117).rule.name(), "WAKE-62");
 }
 
-// EX-WAKE 30..32.
+// EX-WAKE 30..32: WAKE-12, WAKE-89, WAKE-90.
 TEST(SelectIdleSibling, OtherLlc) {
     World w(machine_a());
     w.busy("0,8");
@@ -230,7 +230,7 @@ TEST(SelectIdleSibling, NoIdleCoreLeft) {
     EXPECT_FALSE(w.shared(0).has_idle_cores);
 }
 
-// EX-WAKE 36: WAKE-103, WAKE-108.
+// EX-WAKE 36: WAKE-103, WAKE-106, WAKE-108.
 TEST(SelectIdleSibling, ScanLimit) {
     World w(machine_a());
     w.busy("0-5");
@@ -320,7 +320,7 @@ TEST(SelectIdleSibling, SiblingOutsideAffinity) {
     EXPECT_PLACED(w.wake(3), 6, "WAKE-107");
 }
 
-// EX-WAKE 42..44: WAKE-83, WAKE-86, WAKE-91, WAKE-92, WAKE-105.
+// EX-WAKE 42..44: WAKE-5, WAKE-83, WAKE-86, WAKE-91, WAKE-92, WAKE-105.
 TEST(SelectIdleSibling, Clusters) {
     World w(machine_b());
     w.busy("0");
@@ -339,7 +339,7 @@ TEST(SelectIdleSibling, Clusters) {
     EXPECT_PLACED(y.wake(5, WF_SYNC), 6, "WAKE-92");
 }
 
-// EX-WAKE 45: WAKE-42.
+// EX-WAKE 45: WAKE-42, SYNC-1.
 TEST(SelectIdleSibling, ExitingWaker) {
     World w(machine_a());
     w.busy("0,8");
@@ -384,7 +384,7 @@ TEST(SelectIdleSibling, NoAllowedCpuInLlc) {
     EXPECT_PLACED(w.wake(8, WF_SYNC), 0, "WAKE-93"); // only 0 itself is left in its LLC, and it is busy
 }
 
-// WAKE-51: asking changes nothing; the same question has the same answer.
+// WAKE-51, WAKE-52: asking changes nothing; the same question has the same answer.
 TEST(SelectTaskRq, AskingIsPure) {
     World w(machine_a(), true);
     w.busy("0,2,5,6");

@@ -36,7 +36,7 @@ TEST(WfSyncLlc, Predicate) {
     EXPECT_FALSE(busier_llc(w.s, CpuId{0}, CpuId{8}));
 }
 
-// SYNC-11..13, SYNC-31.
+// SYNC-2, SYNC-11..13, SYNC-15, SYNC-16, SYNC-31.
 TEST(WfSyncLlc, WholeWakeAffine) {
     struct Case {
         int id;
@@ -74,7 +74,7 @@ TEST(WfSyncLlc, WholeWakeAffine) {
     }
 }
 
-// SYNC-40..43, SYNC-46; SYNC-45: declined by A, B's test is not asked either.
+// SYNC-40..44, SYNC-46, CG-43; SYNC-45: declined by A, B's test is not asked either.
 TEST(WaSyncWeight, Examples) {
     struct Case {
         u64 this_load, prev_load, current, task;

@@ -202,7 +202,7 @@ TEST(Kernel, DeepIdleDelaysTheWakeUp) {
     EXPECT_EQ(after - before, 100 + 20 * ms + 50000 + 100000 + 500 + 1000 + 1000);
 }
 
-// WAKE-28..30: through the wake list of an idle CPU of the same LLC, with an interrupt.
+// WAKE-28..30, EEVDF-141, WAKER-77: through the wake list of an idle CPU of the same LLC, with an interrupt.
 TEST(Kernel, ARemoteWakeUpTakesAnInterrupt) {
     const Machine machine = without_idle_states(grid(1, 2));
     Kernel kernel(machine, default_features(machine), {}, 1);
@@ -221,8 +221,8 @@ TEST(Kernel, ARemoteWakeUpTakesAnInterrupt) {
     EXPECT_EQ(resumed - woken, 700 + 1000 + 500 + 1000);
 }
 
-// EEVDF-102, -103: a lazy request to a remote CPU sends no interrupt; its user-mode task runs on until the tick after
-// the one that turns the request into an immediate one, or that one itself.
+// EEVDF-102, -103, -141, WAKE-32: a lazy request to a remote CPU sends no interrupt; its user-mode task runs on until
+// the tick after the one that turns the request into an immediate one, or that one itself.
 TEST(Kernel, ALazyRequestWaitsForTheTick) {
     const Machine machine = without_idle_states(grid(1, 2));
     fair::Features features;
@@ -255,7 +255,7 @@ TEST(Kernel, IdleCpusStopTheirTicks) {
     EXPECT_EQ(kernel.scheduler().jiffies, 2000U);
 }
 
-// More tasks than one CPU can run, all started in one place, end up one to a CPU.
+// WAKE-190: more tasks than one CPU can run, all started in one place, end up one to a CPU.
 TEST(Kernel, HogsSpreadOverAllCpus) {
     const Machine machine = grid(2, 4);
     Kernel kernel(machine, default_features(machine), {}, 1);
@@ -300,6 +300,7 @@ Program locker(Kernel &kernel, Mutex &mutex, u64 ns, int times, int &done) {
     }
 }
 
+// WAKER-25.
 TEST(Mutex, ContendersSpinWhileTheOwnerRuns) {
     const Machine machine = grid(1, 4);
     Kernel kernel(machine, default_features(machine), {}, 1);
